@@ -5,6 +5,7 @@
 #include "kernel/x86/cpu.h"
 #include "kernel/lib/log.h"
 #include "kernel/x86/trap.h"
+#include "net/capture/capture.h"
 #include "net/ip6/mld.h"
 #include "net/neigh/neigh.h"
 #include "net/offload/offload.h"
@@ -133,6 +134,8 @@ bool rcv_flush(void)
 			continue;
 		if (UNLIKELY(!iface->carrier)) {
 			drop_waiting(iface);
+			if (UNLIKELY(gw->capture))
+				capture_taken(gw, i, ~0u);
 			continue;
 		}
 		interface_sent(iface);
@@ -141,10 +144,14 @@ bool rcv_flush(void)
 		for (int piece = 0; piece < 2 && pkt_queue_count(queue); piece++) {
 			uint32_t n;
 			struct pkt **burst = pkt_queue_front(queue, &n);
+			if (UNLIKELY(gw->capture))
+				capture_leaving(gw, i, burst, n);
 			uint32_t took = UNLIKELY(iface->vlan)
 			                        ? hand_over_tagged(iface, nic[i], burst, n)
 			                        : hand_over(iface, nic[i], burst, n);
 			pkt_queue_take(queue, took);
+			if (UNLIKELY(gw->capture))
+				capture_taken(gw, i, took);
 			watch[iface->card].moved |= took != 0;
 			moved |= took != 0;
 			if (took < n) {

@@ -6,6 +6,7 @@
 #include "kernel/lib/log.h"
 #include "kernel/rcv.h"
 #include "net/autoconf/autoconf.h"
+#include "net/capture/capture.h"
 #include "net/dhcp/dhcp_client.h"
 #include "net/dhcp6/dhcp6_client.h"
 #include "net/dhcps/dhcps.h"
@@ -124,6 +125,14 @@ enum shell_step shell_list_drops(struct shell_list *l, char *buf, size_t size)
 enum shell_step shell_list_drops_raw(struct shell_list *l, char *buf, size_t size)
 {
 	return gw_list(l, buf, size, gw_show_drops_raw);
+}
+
+enum shell_step shell_list_capture(struct shell_list *l, char *buf, size_t size)
+{
+	uint32_t cursor = (uint32_t)l->cursor;
+	bool more = capture_show(l->gw, l->argument, &cursor, buf, size);
+	l->cursor = cursor;
+	return more ? SHELL_LINE : SHELL_END;
 }
 
 /* --- forwarder and services ------------------------------------------------------------ */

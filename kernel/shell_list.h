@@ -43,6 +43,7 @@ enum shell_step shell_list_routes(struct shell_list *l, char *buf, size_t size);
 /* Dropped frames: decoded, and as bytes. */
 enum shell_step shell_list_drops(struct shell_list *l, char *buf, size_t size);
 enum shell_step shell_list_drops_raw(struct shell_list *l, char *buf, size_t size);
+enum shell_step shell_list_capture(struct shell_list *l, char *buf, size_t size);
 /* `sessions`: all; those with the address that the argument names; how many there are. */
 enum shell_step shell_list_sessions(struct shell_list *l, char *buf, size_t size);
 enum shell_step shell_list_sessions_count(struct shell_list *l, char *buf, size_t size);

@@ -98,6 +98,7 @@ struct gw {
 	struct dhcp6_server dhcp6_server;
 	struct sntp sntp;
 	struct export export;
+	struct capture *capture; /* NULL: packets are not kept (capture/capture.h) */
 };
 
 /* Sets up a gateway from a configuration whose form was checked: interfaces, routes, neighbours,

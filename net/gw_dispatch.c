@@ -2,6 +2,7 @@
  * the counting of drops. See gw.h. */
 #include "net/gw.h"
 
+#include "net/capture/capture.h"
 #include "net/dhcp/dhcp_receive.h"
 #include "net/dhcps/dhcps_receive.h"
 #include "net/ether/arp.h"
@@ -22,6 +23,8 @@ enum verdict gw_drop(struct gw *gw, const struct pkt *p, enum drop reason)
 {
 	gw->counts.drops[reason]++;
 	drop_log_note(&gw->drop_log, p, reason, gw->clock.us);
+	if (UNLIKELY(gw->capture))
+		capture_dropped(gw, p, reason);
 	return V_DROP;
 }
 
@@ -315,6 +318,8 @@ void gw_input_partial(struct gw *gw, uint32_t iface, struct pkt **burst, uint32_
 	struct interface *in = &gw->iface[iface];
 	const struct forwarder *f = gw->forwarder;
 	gw_clock_keep(&gw->clock);
+	if (UNLIKELY(gw->capture))
+		capture_received(gw, iface, burst, n);
 	for (; n > 0; n--, burst++) {
 		struct pkt *p = *burst;
 		uint32_t bytes = p->total; /* with those behind the IP packet */
@@ -341,12 +346,16 @@ void gw_input(struct gw *gw, uint32_t iface, struct pkt **burst, uint32_t n)
 	}
 	in->rx_packets += n;
 	in->rx_bytes += bytes;
+	if (UNLIKELY(gw->capture))
+		capture_received(gw, iface, burst, n);
 	frames(gw, iface, burst, n);
 }
 
 void gw_input_counted(struct gw *gw, uint32_t iface, struct pkt **burst, uint32_t n)
 {
 	gw_clock_keep(&gw->clock);
+	if (UNLIKELY(gw->capture))
+		capture_received(gw, iface, burst, n);
 	frames(gw, iface, burst, n);
 }
 

@@ -4,6 +4,7 @@
 #include "apps/http/http_keys.h"
 #include "apps/services.h"
 #include "kernel/lib/alloc.h"
+#include "net/capture/capture.h"
 #include "net/stats/count.h"
 
 struct http *http_of(const struct gw *gw)
@@ -36,6 +37,8 @@ static const char *http_init(struct gw *gw)
 	if (!h)
 		return "not enough memory";
 	gw->service_state[SERVICE_http] = h;
+	if (http_config(gw->config)->capture && !capture_start(gw, HTTP_PORT))
+		return "http.capture: not enough memory";
 	return http_conn_init(gw);
 }
 

@@ -102,6 +102,13 @@ static bool error(struct gw *gw, struct http *h, struct http_conn *c, uint32_t s
 	return send(gw, h, c, HTTP_CHUNK);
 }
 
+/* The query of a request for a page, as it came. */
+static const char *query_of(const struct http_request *r, const struct http_page *p)
+{
+	const char *query = r->target + strlen(p->path);
+	return query[0] ? query + 1 : "";
+}
+
 /* The status of a request whose form is right. */
 static uint32_t judge(struct gw *gw, const struct http_conn *c)
 {
@@ -113,7 +120,7 @@ static uint32_t judge(struct gw *gw, const struct http_conn *c)
 	if (r->origin[0] && !http_host_is_origin(r->origin, r->host))
 		return 403;
 	const struct http_page *p = http_pages_find(r->target);
-	return !p ? 404 : p->status ? p->status(gw) : 200;
+	return !p ? 404 : p->status ? p->status(gw, query_of(r, p)) : 200;
 }
 
 bool http_answer_begin(struct gw *gw, struct http *h, struct http_conn *c, uint32_t status)
@@ -130,8 +137,7 @@ bool http_answer_begin(struct gw *gw, struct http *h, struct http_conn *c, uint3
 	if (!c->page)
 		return error(gw, h, c, status);
 	c->job = (struct http_job){.page = c->page};
-	const char *query = r->target + strlen(c->page->path);
-	fmt(c->job.query, sizeof c->job.query, "%s", query[0] ? query + 1 : "");
+	fmt(c->job.query, sizeof c->job.query, "%s", query_of(r, c->page));
 	c->chunked = !r->old;
 	clear(&h->out);
 	put_head(gw, &h->out, status, c->page->type);

@@ -5,7 +5,6 @@
 #include "apps/http/http_keys.h"
 #include "net/client.h"
 
-#define PORT       80u
 #define WINDOW     4096u
 #define UNREAD     8192u /* bytes that wait for the client; then no more is written */
 #define SEND_MOST  (UNREAD + 2 * HTTP_PIECE)
@@ -273,7 +272,7 @@ const char *http_conn_init(struct gw *gw)
 	};
 	if (!tcp_init(gw))
 		return "not enough memory";
-	if (!tcp_listen(gw, PORT, &clients))
+	if (!tcp_listen(gw, HTTP_PORT, &clients))
 		return "serve: port 80 is in use by another service";
 	return NULL;
 }

@@ -9,6 +9,8 @@
 
 #include "apps/http/http_state.h"
 
+#define HTTP_PORT 80u
+
 /* Serves the port; NULL, or what is wrong. */
 const char *http_conn_init(struct gw *gw);
 

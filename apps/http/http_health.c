@@ -25,8 +25,9 @@ const char *http_health_missing(const struct gw *gw)
 	return NULL;
 }
 
-uint32_t http_health_ready(const struct gw *gw)
+uint32_t http_health_ready(const struct gw *gw, const char *query)
 {
+	(void)query;
 	return http_health_missing(gw) ? 503 : 200;
 }
 

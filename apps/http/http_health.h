@@ -7,7 +7,7 @@
 /* Why the gateway does not do what it is for: one word or a few. NULL: it does. */
 const char *http_health_missing(const struct gw *gw);
 
-uint32_t http_health_ready(const struct gw *gw);
+uint32_t http_health_ready(const struct gw *gw, const char *query);
 bool http_health_readyz(struct gw *gw, struct http_job *job, struct http_out *o);
 bool http_health_livez(struct gw *gw, struct http_job *job, struct http_out *o);
 

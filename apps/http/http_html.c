@@ -10,6 +10,7 @@ bool http_html_head(struct gw *gw, struct http_job *job, struct http_out *o)
 	} link[] = {{"/", "Status"},
 	            {"/sessions", "Sessions"},
 	            {"/config", "Configuration"},
+	            {"/capture", "Capture"},
 	            {"/help", "Help"}};
 	char host[HTTP_FACT];
 	http_facts_value(gw, "hostname", 0, host);

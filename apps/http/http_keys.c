@@ -21,6 +21,8 @@ static const struct config_key key[] = {
         {"http.client", &net, NULL, CONFIG_LIST(struct http_config, client, n_client),
          .about = "Clients that may look at the status page and the metrics.",
          .without = "the networks of our addresses, beside a forwarder those of the LAN"},
+        {"http.capture", &config_on_off, "off", CONFIG_ONE(struct http_config, capture),
+         .about = "Keeps the last packets, which clients of the status page may download."},
 };
 
 const struct config_section http_section = CONFIG_SECTION(struct http_config, key);

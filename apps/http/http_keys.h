@@ -9,6 +9,7 @@
 struct http_config {
 	struct prefix client[HTTP_CLIENTS]; /* who may look; none: the networks of our addresses */
 	uint32_t n_client;
+	bool capture; /* the last packets are kept, and may be downloaded */
 };
 
 extern const struct config_section http_section;

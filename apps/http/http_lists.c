@@ -4,6 +4,7 @@
 
 #include "apps/http/http_facts.h"
 #include "apps/http/http_html.h"
+#include "apps/http/http_query.h"
 #include "kernel/config/config.h"
 #include "kernel/lib/addr.h"
 #include "net/stats/lines.h"
@@ -16,39 +17,11 @@ enum {
 
 /* --- sessions --------------------------------------------------------------------------------- */
 
-static uint32_t digit(char c)
-{
-	return c >= '0' && c <= '9'   ? (uint32_t)(c - '0')
-	       : c >= 'a' && c <= 'f' ? (uint32_t)(c - 'a' + 10)
-	       : c >= 'A' && c <= 'F' ? (uint32_t)(c - 'A' + 10)
-	                              : 16;
-}
-
-/* Decodes the value of `address` in the query, as a form sends it. Empty: there is none. */
-static void asked(const struct http_job *job, char text[HTTP_QUERY])
-{
-	static const char name[] = "address=";
-	uint32_t n = 0;
-	const char *at = job->query;
-	if (strncmp(at, name, sizeof name - 1) == 0)
-		for (at += sizeof name - 1; *at && *at != '&'; at++) {
-			if (*at != '%' || digit(at[1]) > 15 || digit(at[2]) > 15) {
-				text[n++] = *at == '+' ? ' ' : *at;
-				continue;
-			}
-			text[n++] = (char)(digit(at[1]) << 4 | digit(at[2]));
-			at += 2;
-		}
-	text[n] = '\0';
-	while (n > 0 && text[n - 1] == ' ')
-		text[--n] = '\0';
-}
-
 static bool address(struct gw *gw, struct http_job *job, struct http_out *o)
 {
 	char text[HTTP_QUERY];
 	(void)gw;
-	asked(job, text);
+	http_query_value(job->query, "address", text);
 	http_out_html(o, text);
 	return false;
 }
@@ -59,7 +32,7 @@ static bool begin_search(struct http_job *job, struct http_out *o)
 {
 	char text[HTTP_QUERY];
 	struct addr a;
-	asked(job, text);
+	http_query_value(job->query, "address", text);
 	job->step = 1;
 	if (!text[0])
 		return true;

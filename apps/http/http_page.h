@@ -5,7 +5,7 @@
 #include "apps/http/http_out.h"
 #include "net/gw.h"
 
-#define HTTP_QUERY 64u /* bytes of a query that a page gets, with NUL */
+#define HTTP_QUERY 128u /* bytes of a query that a page gets, with NUL */
 #define HTTP_NAME  64u
 
 struct http_job;
@@ -24,7 +24,7 @@ struct http_page {
 	const char *path;
 	const char *type; /* Content-Type */
 	http_writer write;
-	uint32_t (*status)(const struct gw *gw); /* of the answer; NULL: 200 */
+	uint32_t (*status)(const struct gw *gw, const char *query); /* of the answer; NULL: 200 */
 	/* For http_template: the text, its length, and its slots. */
 	const char *text;
 	uint32_t len;

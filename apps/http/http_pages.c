@@ -1,6 +1,7 @@
 /* See http_pages.h. */
 #include "apps/http/http_pages.h"
 
+#include "apps/http/http_capture.h"
 #include "apps/http/http_health.h"
 #include "apps/http/http_json.h"
 #include "apps/http/http_lists.h"
@@ -33,6 +34,9 @@ static const struct http_page page[] = {
         TEMPLATE("/config", HTML, web_config_html, http_lists_slots),
         TEMPLATE("/help", HTML, web_help_html, http_lists_slots),
         TEMPLATE("/api/status.json", "application/json", web_status_json, http_json_slots),
+        TEMPLATE("/capture", HTML, web_capture_html, http_capture_slots),
+        WRITTEN("/capture.pcapng", "application/octet-stream", http_capture_file,
+                http_capture_status),
         FILE("/style.css", "text/css; charset=utf-8", web_style_css),
         FILE("/app.js", "text/javascript; charset=utf-8", web_app_js),
         FILE("/icon.svg", "image/svg+xml", web_icon_svg),

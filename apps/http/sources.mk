@@ -1,5 +1,6 @@
 SRC += apps/http/http.c
 SRC += apps/http/http_answer.c
+SRC += apps/http/http_capture.c
 SRC += apps/http/http_conn.c
 SRC += apps/http/http_facts.c
 SRC += apps/http/http_health.c
@@ -12,6 +13,7 @@ SRC += apps/http/http_metrics.c
 SRC += apps/http/http_out.c
 SRC += apps/http/http_page.c
 SRC += apps/http/http_pages.c
+SRC += apps/http/http_query.c
 SRC += apps/http/http_rates.c
 SRC += apps/http/http_request.c
 SRC += apps/http/http_status.c

@@ -24,8 +24,11 @@ struct drop_log {
 	struct drop_log_entry entry[DROP_LOG_ENTRIES];
 };
 
-/* Notes a packet that is dropped at a time: the frame it came in, or, of a packet of our own, the
- * packet as it is. */
+/* The first byte of a dropped packet as people want to see it: of the frame it came in (*frame),
+ * or, of a packet of our own, of the packet as it is. */
+const uint8_t *drop_log_frame(const struct pkt *p, bool *frame);
+
+/* Notes a packet that is dropped at a time (drop_log_frame). */
 void drop_log_note(struct drop_log *log, const struct pkt *p, enum drop reason, uint64_t now_us);
 
 #endif

@@ -20,6 +20,7 @@
  *   prefix INTERFACE set|deprecate NET/LEN   of the router advertisements
  *   release renew              the lease of the WAN
  *   change WORDS               an address or a route, as the console commands `address` and `route`
+ *   capture [WORDS]            the packets that are kept, as the console command
  *   slow                       the number of frames that the fast path did not take
  *   check                      error if the tables of the NAT are inconsistent
  *   batch N                    N command lines follow; all are read before the first runs
@@ -34,6 +35,7 @@
 #include "kernel/lib/log.h"
 #include "kernel/settings.h"
 #include "net/autoconf/autoconf.h"
+#include "net/capture/capture.h"
 #include "net/dhcp/dhcp_client.h"
 #include "net/dhcp6/dhcp6_client.h"
 #include "net/sntp/sntp.h"
@@ -439,6 +441,11 @@ static void run(char *line)
 		if (wrong)
 			error(wrong);
 		rig_flush(&rig);
+	} else if (strcmp(command, "capture") == 0) {
+		char buf[512];
+		uint32_t i = 0;
+		while (capture_show(&rig.gw, rest, &i, buf, sizeof buf))
+			puts(buf);
 	} else if (!do_list(command)) {
 		error("no such command");
 	}

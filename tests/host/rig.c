@@ -9,6 +9,7 @@
 #include "kernel/lib/wall.h"
 #include "kernel/seam/panic.h"
 #include "kernel/settings.h"
+#include "net/capture/capture.h"
 #include "net/neigh/neigh.h"
 #include "net/offload/offload.h"
 #include "net/vlan/vlan.h"
@@ -149,6 +150,10 @@ void rig_flush(struct rig *rig)
 			if (p->owned != PKT_OWNED || p->len > sizeof p->bytes ||
 			    p->data < p->bytes + PKT_TAG)
 				panic("rig: a bad packet in the transmit queue of interface %u", i);
+			if (rig->gw.capture) {
+				capture_leaving(&rig->gw, i, &p, 1);
+				capture_taken(&rig->gw, i, 1);
+			}
 			if (iface->vlan)
 				vlan_tag(iface, &p, 1);
 			leave(rig, iface->card, p);

@@ -48,9 +48,36 @@ def test_curl(lab: Lab) -> None:
     lab.check_no_leak(free, 5)
 
 
+@pytest.mark.one_card
+def test_capture_for_wireshark(nic: str, make_lab: Callable[..., Lab], tmp_path: Path) -> None:
+    """tshark reads what curl downloads: a ping on both sides of the NAT, and a drop with its reason."""
+    lab = make_lab((nic, nic))
+    lab.boot(CONFIG + "http.capture on\n")
+    free = lab.packets_free()
+    lab.wait_ping()
+    lab.lan.run("ping", "-n", "-c3", "-i0.05", "-w10", "-s1400", net.FAR_SERVER)
+    lab.wan.run("sh", "-c", f"echo x | nc -u -w1 {net.WAN_GATEWAY} 9999")
+
+    def tshark(query: str, *fields: str) -> list[list[str]]:
+        path = tmp_path / "gateway.pcapng"
+        curl(lab, f"/capture.pcapng{query}", "--fail", "--output", str(path))
+        done = lab.lan.run("tshark", "-n", "-r", str(path), "-Tfields", *[word for name in fields for word in ("-e", name)])
+        return [line.split("\t") for line in done.stdout.splitlines()]
+
+    long_pings = [line[:4] for line in tshark("", "frame.interface_name", "ip.src", "ip.dst", "icmp.type", "frame.len")
+                  if line[4] == "1442"]
+    assert long_pings[:4] == [["lan", net.LAN_HOST, net.FAR_SERVER, "8"], ["wan", net.WAN_GATEWAY, net.FAR_SERVER, "8"],
+                              ["wan", net.FAR_SERVER, net.WAN_GATEWAY, "0"], ["lan", net.FAR_SERVER, net.LAN_HOST, "0"]]
+    assert len(long_pings) >= 12
+    dropped = tshark("?of=drops", "udp.dstport", "frame.comment")
+    assert ["9999", "no-mapping"] in [[port, said.removeprefix("dropped, ").split(":")[0]] for port, said in dropped]
+    assert lab.console.command("capture drops").startswith("keeping drops: 0 packets, ")
+    lab.check_no_leak(free, 5)
+
+
 # --- in a browser -----------------------------------------------------------------------------
 
-PAGES = ["/", "/sessions", "/config", "/help"]
+PAGES = ["/", "/sessions", "/config", "/capture", "/help"]
 # Elements whose text or edge is outside of the window; text whose contrast is less than WCAG 2 wants (4.5).
 OUTSIDE = "[...document.querySelectorAll('body *')].filter(e => !e.closest('.scroll') && " \
           "e.getBoundingClientRect().right > innerWidth + 1).map(e => e.outerHTML.slice(0, 80))"

@@ -16,7 +16,7 @@ from web import Web
 
 pytestmark = pytest.mark.virtual
 Start = Callable[..., Gateway]
-PAGES = ["/", "/sessions", "/config", "/help"]
+PAGES = ["/", "/sessions", "/config", "/capture", "/help"]
 VOID = {"meta", "link", "br", "input"}
 APPS = {"nat": CONFIG + "serve dns\nnameserver 203.0.113.1\nlan.dhcp 192.168.1.100-192.168.1.199\n"}
 

@@ -80,7 +80,7 @@ static void defaults(void)
 	               "dns64.reverse on\n"
 	               "dns64.on-error synthesise\n"
 	               "dns64.stale 86400\n"
-	               "dns64.rate 0\n"
+	               "dns64.rate 0\nhttp.capture off\n"
 	               "pcp.limit 64\n");
 	CHECK_EQ(c.n_errors, 0);
 	CHECK_STR(settings_name(&c)->app, "");
@@ -227,7 +227,7 @@ static void every_key(void)
 	                           "dns64.reverse off\n"
 	                           "dns64.on-error servfail\n"
 	                           "dns64.stale 0\n"
-	                           "dns64.rate 1000\n"
+	                           "dns64.rate 1000\nhttp.capture on\n"
 	                           "pcp.limit 32\n";
 	char all[5000];
 	GOOD(file);

@@ -1,0 +1,3 @@
+SRC += net/capture/capture.c
+SRC += net/capture/capture_file.c
+SRC += net/capture/capture_what.c
