@@ -12,7 +12,8 @@ static uint32_t digit(char c)
 /* True for an encoded character other than NUL. */
 static bool is_encoded(const char *at)
 {
-	return at[0] == '%' && digit(at[1]) < 16 && digit(at[2]) < 16 && digit(at[1]) + digit(at[2]);
+	return at[0] == '%' && digit(at[1]) < 16 && digit(at[2]) < 16 &&
+	       digit(at[1]) + digit(at[2]);
 }
 
 /* The value of a name, still encoded; NULL: it is not there. */

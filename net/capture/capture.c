@@ -7,7 +7,7 @@
 #include "net/gw_address.h"
 #include "net/lib/wire.h"
 
-#define ALIGN ((uint32_t)_Alignof(struct capture_record))
+#define ALIGN ((uint32_t) _Alignof(struct capture_record))
 
 bool capture_start(struct gw *gw, uint16_t hidden)
 {

@@ -20,12 +20,12 @@ struct capture_record {
 	uint32_t size;   /* of the record with its bytes and padding */
 	uint32_t number; /* counted from 0 */
 	uint64_t at_us;
-	uint32_t len;    /* bytes that the packet had */
-	uint16_t n;      /* bytes kept; 0: no packet, but the unused end of the ring */
-	uint8_t way;     /* enum capture_way */
-	uint8_t iface;   /* PKT_IF_SELF: we made it */
-	uint8_t reason;  /* enum drop */
-	bool frame;      /* it begins with an Ethernet header, else with an IP header */
+	uint32_t len;          /* bytes that the packet had */
+	uint16_t n;            /* bytes kept; 0: no packet, but the unused end of the ring */
+	uint8_t way;           /* enum capture_way */
+	uint8_t iface;         /* PKT_IF_SELF: we made it */
+	uint8_t reason;        /* enum drop */
+	bool frame;            /* it begins with an Ethernet header, else with an IP header */
 } __attribute__((aligned(8))); /* they lie side by side */
 
 /* A place in the ring, as a reader keeps it. All zeros: the oldest record. */
@@ -36,10 +36,10 @@ struct capture_place {
 
 struct capture {
 	uint8_t *ring;
-	uint64_t begin, end; /* bytes written since the start: before the oldest record; all */
-	uint32_t n;          /* packets kept since the start */
-	uint32_t first;      /* the number of the oldest record */
-	uint16_t hidden;     /* TCP port of ours whose packets are left out */
+	uint64_t begin, end;      /* bytes written since the start: before the oldest record; all */
+	uint32_t n;               /* packets kept since the start */
+	uint32_t first;           /* the number of the oldest record */
+	uint16_t hidden;          /* TCP port of ours whose packets are left out */
 	struct capture_what what; /* that are kept: drops too where it is CAPTURE_ALL */
 	/* Packets at the front of each transmit queue that are kept already: the card has not taken
 	 * them yet. */

@@ -1,5 +1,5 @@
-/* Captures as pcapng files (draft-ietf-opsawg-pcapng): blocks of the section, of its interfaces, and
- * of packets, in the machine's byte order. Interfaces have our numbers; one behind them is for
+/* Captures as pcapng files (draft-ietf-opsawg-pcapng): blocks of the section, of its interfaces,
+ * and of packets, in the machine's byte order. Interfaces have our numbers; one behind them is for
  * packets of our own, which are without an Ethernet header. */
 #ifndef NET_CAPTURE_CAPTURE_FILE_H
 #define NET_CAPTURE_CAPTURE_FILE_H

@@ -41,8 +41,7 @@ static bool parse_end(const char *end, struct capture_what *out)
 	bool bracket = end[0] == '[';
 	if (bracket && (colon < 2 || end[colon - 1] != ']'))
 		return false;
-	return addr_any(end + bracket, colon - 2 * bracket, &out->addr) &&
-	       out->addr.is6 == bracket;
+	return addr_any(end + bracket, colon - 2 * bracket, &out->addr) && out->addr.is6 == bracket;
 }
 
 bool capture_what_parse(const struct gw *gw, const char *of, const char *end,

@@ -28,8 +28,8 @@ struct capture_ends {
 	bool is6;
 	uint8_t proto;
 	const uint8_t *from, *to; /* addresses */
-	const uint8_t *l4;        /* transport header; NULL where it is not there (a later fragment) */
-	uint32_t n_l4;            /* bytes there */
+	const uint8_t *l4; /* transport header; NULL where it is not there (a later fragment) */
+	uint32_t n_l4;     /* bytes there */
 };
 
 /* Reads a selection: `of` is "" or "all", "drops", or the name of an interface; `end` is "",
@@ -45,8 +45,9 @@ void capture_what_text(const struct gw *gw, const struct capture_what *what,
  */
 bool capture_what_ends(const uint8_t *ip, uint32_t n, struct capture_ends *out) MUST_USE;
 
-/* True when the IP packet of n bytes goes from or to the endpoint of `what`, or is a tunnel's packet
- * or an ICMP error about such a packet. A later fragment has no ports: its address counts alone. */
+/* True when the IP packet of n bytes goes from or to the endpoint of `what`, or is a tunnel's
+ * packet or an ICMP error about such a packet. A later fragment has no ports: its address counts
+ * alone. */
 bool capture_what_has(const struct capture_what *what, const uint8_t *ip, uint32_t n) MUST_USE;
 
 #endif

@@ -56,13 +56,16 @@ def test_capture_for_wireshark(nic: str, make_lab: Callable[..., Lab], tmp_path:
     free = lab.packets_free()
     lab.wait_ping()
     lab.lan.run("ping", "-n", "-c3", "-i0.05", "-w10", "-s1400", net.FAR_SERVER)
-    lab.wan.run("sh", "-c", f"echo x | nc -u -w1 {net.WAN_GATEWAY} 9999")
+
+    with lab.wan.socket() as stranger:
+        stranger.sendto(b"x", (net.WAN_GATEWAY, 9999))
 
     def tshark(query: str, *fields: str) -> list[list[str]]:
         path = tmp_path / "gateway.pcapng"
         curl(lab, f"/capture.pcapng{query}", "--fail", "--output", str(path))
-        done = lab.lan.run("tshark", "-n", "-r", str(path), "-Tfields", *[word for name in fields for word in ("-e", name)])
-        return [line.split("\t") for line in done.stdout.splitlines()]
+        asked = [word for name in fields for word in ("-e", name)]
+        said = lab.lan.run("tshark", "-n", "-r", str(path), "-Tfields", *asked).stdout
+        return [line.split("\t") for line in said.splitlines()]
 
     long_pings = [line[:4] for line in tshark("", "frame.interface_name", "ip.src", "ip.dst", "icmp.type", "frame.len")
                   if line[4] == "1442"]

@@ -1,5 +1,5 @@
-/* net/capture: the ring, packets that a card takes in several turns, super-segments, and readers. What
- * a file looks like is tested in tests/sim/http. */
+/* net/capture: the ring, packets that a card takes in several turns, super-segments, and readers.
+ * What a file looks like is tested in tests/sim/http. */
 #include "tests/host/rig.h"
 
 #include "net/capture/capture.h"
@@ -53,7 +53,8 @@ static void a_card_that_takes_some(void)
 	CHECK_EQ(count(gw, 0), 13);
 }
 
-/* Records of all lengths fill the ring many times; what is there is whole, in order, and the last. */
+/* Records of all lengths fill the ring many times; what is there is whole, in order, and the last.
+ */
 static void around(void)
 {
 	struct gw *gw = start();
@@ -72,7 +73,8 @@ static void around(void)
 	for (; (r = capture_next(gw->capture, &place, &lost)) != NULL; kept++) {
 		CHECK(kept ? r->number == before + 1 && lost == 0 : lost == r->number);
 		CHECK_EQ(r->n, min_u32(r->len, CAPTURE_SNAP));
-		CHECK(capture_bytes(r)[0] == (r->number & 255) && capture_bytes(r)[r->n - 1] == (r->number & 255));
+		CHECK(capture_bytes(r)[0] == (r->number & 255) &&
+		      capture_bytes(r)[r->n - 1] == (r->number & 255));
 		before = r->number;
 		bytes += r->size;
 	}
