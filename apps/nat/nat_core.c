@@ -138,12 +138,39 @@ static void keep_ports(const struct gw *gw, struct nat *n)
 	}
 }
 
-static const char *keep_events(struct gw *gw, struct nat *n)
+static const char *keep_events(struct gw *gw, struct nat *n, const struct nat_config *c)
 {
 	if (!export_has_receivers(gw))
 		return gw_setup_fail("%s.log: needs a receiver, syslog or ipfix", n->name);
-	n->table.events = export_events(gw);
-	return n->table.events ? NULL : gw_setup_fail("%s.log: not enough memory", n->name);
+	struct export_ring *events = export_events(gw);
+	if (!events)
+		return gw_setup_fail("%s.log: not enough memory", n->name);
+	if (c->log == NAT_LOG_SESSIONS)
+		n->table.events = events;
+	else
+		n->table.blocks.events = events;
+	return NULL;
+}
+
+/* Blocks of ports, fixed ones for all addresses that hosts on the networks of the inside can
+ * have. */
+static const char *set_blocks(const struct gw *gw, struct nat *n, const struct nat_config *c)
+{
+	struct nat_block_net net[NAT_BLOCK_NETS];
+	uint32_t n_nets = 0;
+	if (c->blocks == 0)
+		return c->log == NAT_LOG_BLOCKS
+		               ? gw_setup_fail("%s.log: blocks needs %s.blocks", n->name, n->name)
+		               : NULL;
+	for (uint32_t i = 0; i < gw->n_iface; i++)
+		for (uint32_t k = 0; interface_is_inside(i) && k < gw->iface[i].n_addr; k++) {
+			const struct address4 *a = &gw->iface[i].addr[k];
+			uint32_t mask = addr_mask4(a->len), first = ip4_get(a->addr) & mask;
+			uint32_t ends = a->len <= 30; /* which are no host's */
+			net[n_nets++] = (struct nat_block_net){.first = first + ends,
+			                                       .last = (first | ~mask) - ends};
+		}
+	return nat_blocks_init(&n->table, c->blocks, net, n_nets);
 }
 
 const char *nat_core_start(struct gw *gw, struct nat *n, const char *name,
@@ -153,8 +180,10 @@ const char *nat_core_start(struct gw *gw, struct nat *n, const char *name,
 	nat_syn_init(&n->syns, gw->rng);
 	const char *bad = set_externals(gw, n, c);
 	nat_core_tune(n, c); /* behind the table's start, which empties the lifetimes */
+	if (!bad)
+		bad = set_blocks(gw, n, c);
 	if (!bad && c->log != NAT_LOG_OFF)
-		bad = keep_events(gw, n);
+		bad = keep_events(gw, n, c);
 	if (!bad)
 		keep_ports(gw, n);
 	return bad;

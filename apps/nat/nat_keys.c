@@ -107,6 +107,7 @@ const char *const nat_filter_words[NAT_FILTERS] = {
 const char *const nat_log_words[NAT_LOGS] = {
         [NAT_LOG_OFF] = "off",
         [NAT_LOG_SESSIONS] = "sessions",
+        [NAT_LOG_BLOCKS] = "blocks",
 };
 
 #define ONE(field)           CONFIG_ONE(struct nat_config, field)
@@ -160,7 +161,10 @@ static const struct config_key key[] = {
 	 .about = "Inside hosts reach each other by the outer address."},
 	{"nat.log", &config_choice, "off", ONE(log), CONFIG_WORDS(nat_log_words),
 	 .about = "What the servers of syslog and ipfix hear of the NAT: sessions, as they begin and "
-	          "end, without remote addresses."},
+	          "end, without remote addresses; or the blocks of ports that hosts get."},
+	{"nat.blocks", &config_number, "0", ONE(blocks), CONFIG_RANGE(0, NAT_BLOCK_PORTS),
+	 .about = "Ports of the block of outer ports that each inside host has for itself; 0 means "
+	          "that hosts share all ports."},
 };
 /* clang-format on */
 

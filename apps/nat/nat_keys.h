@@ -4,6 +4,9 @@
 
 #include "kernel/config/config.h"
 
+#define NAT_BLOCK_FIRST 1024u /* the first port of the first block of an address */
+#define NAT_BLOCK_PORTS (65536u - NAT_BLOCK_FIRST)
+
 #define NAT_POOLS    16u
 #define NAT_FORWARDS 64u
 
@@ -33,7 +36,7 @@ struct nat_config_forward {
 };
 
 /* What is told of sessions to the receivers of `syslog` and `ipfix`. */
-enum nat_log { NAT_LOG_OFF, NAT_LOG_SESSIONS, NAT_LOGS };
+enum nat_log { NAT_LOG_OFF, NAT_LOG_SESSIONS, NAT_LOG_BLOCKS, NAT_LOGS };
 extern const char *const nat_log_words[NAT_LOGS];
 
 struct nat_config {
@@ -53,7 +56,8 @@ struct nat_config {
 	uint32_t tcp_opening_timeout_ms; /* RFC 7857 section 2.1 */
 	uint32_t icmp_timeout_ms;
 	bool hairpin;
-	uint32_t log; /* enum nat_log */
+	uint32_t log;    /* enum nat_log */
+	uint32_t blocks; /* ports of the block of an inside host (nat_blocks.h); 0: no blocks */
 };
 
 extern const struct config_section nat_section;

@@ -203,11 +203,7 @@ static __attribute__((noinline)) void tell(struct nat_table *t, const struct nat
 	e->in_port = ports ? m->in_port : 0;
 	e->out_port = ports ? m->ext_port : 0;
 	e->outside = ip4_from_raw(m->ext_ip);
-	e->inside.is6 = t->inside6 && nat_inside_is6(m->in_ip);
-	if (e->inside.is6)
-		e->inside.v6 = nat_inside_of(t->inside6, m->in_ip)->addr;
-	else
-		e->inside.v4 = ip4_from_raw(m->in_ip);
+	nat_event_inside(t, e, m->in_ip);
 }
 
 struct nat_session *nat_session_new(struct nat_table *t, struct nat_mapping *m, uint32_t rem_ip,
@@ -305,7 +301,9 @@ void nat_external_move(struct nat_table *t, uint32_t external, uint32_t ip)
 		nat_session_drop(t, s);
 		t->renumbered++;
 	}
+	nat_block_tell_all(t, external, false);
 	t->external[external].ip = ip;
+	nat_block_tell_all(t, external, true);
 	for (uint32_t i = 0; i < t->mapping_free.fresh; i++)
 		if (t->mapping[i].is_static && t->mapping[i].external == external)
 			renumber(&t->mapping[i], ip);

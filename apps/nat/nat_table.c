@@ -177,9 +177,12 @@ uint32_t nat_external_for(const struct nat_table *t, uint32_t in_ip)
 	uint32_t i = nat_external_of(t, in_ip);
 	if (i != NAT_NONE)
 		return i;
+	uint32_t host = nat_host_of(t, in_ip);
+	if (t->blocks.size)
+		return nat_block_external(t, host);
 	if (t->n_external == 1)
 		return 0;
-	uint32_t host = nat_host_of(t, in_ip), h = hash_words(&t->key[NAT_OTHER], &host, 1);
+	uint32_t h = hash_words(&t->key[NAT_OTHER], &host, 1);
 	uint32_t a = (h & 0xffff) % t->n_external, b = (h >> 16) % t->n_external;
 	return t->external[b].n_hosts < t->external[a].n_hosts ? b : a;
 }
@@ -259,7 +262,13 @@ static uint32_t host_get(struct nat_table *t, uint32_t in_ip, struct request req
 	uint32_t ip = nat_host_of(t, in_ip), i = host_find(t, ip);
 	if (i != NAT_NONE)
 		return i;
-	uint32_t external = choose_external(t, in_ip, request);
+	uint32_t external = 0, block = 0;
+	if (t->blocks.size)
+		block = nat_block_find(t, ip);
+	else
+		external = choose_external(t, in_ip, request);
+	if (block == NAT_NONE)
+		return NAT_NONE;
 	i = take_entry(&t->host_free,
 	               t->host_free.head == NAT_NONE ? NULL : &t->host[t->host_free.head].next);
 	if (i == NAT_NONE)
@@ -268,7 +277,9 @@ static uint32_t host_get(struct nat_table *t, uint32_t in_ip, struct request req
 	t->host[i] = (struct nat_host){.ip = ip, .next = *head, .external = (uint16_t)external};
 	*head = i;
 	t->n_hosts++;
-	t->external[external].n_hosts++;
+	if (t->blocks.size)
+		nat_block_take(t, &t->host[i], block);
+	t->external[t->host[i].external].n_hosts++;
 	return i;
 }
 
@@ -281,6 +292,8 @@ static void host_put(struct nat_table *t, uint32_t i)
 	while (*at != i)
 		at = &t->host[*at].next;
 	*at = h->next;
+	if (t->blocks.size)
+		nat_block_give(t, h);
 	t->external[h->external].n_hosts--;
 	t->n_hosts--;
 	h->next = t->host_free.head;
@@ -317,22 +330,18 @@ struct nat_mapping *nat_mapping_find(const struct nat_table *t, uint8_t proto, u
 	return NULL;
 }
 
-static bool port_used(const struct nat_ports *p, uint32_t port)
-{
-	return p->used[port / 32] >> port % 32 & 1;
-}
-
-/* Draws a free port from lo to hi (host order) among those whose bit is set in `mask` in
- * each word of 32 ports (parity). There must be one. The search begins at a random word and
- * looks at each word once, at most 2048. */
-static uint32_t pick_port(struct rng *rng, const struct nat_ports *p, uint32_t lo, uint32_t hi,
-                          uint32_t mask)
+uint32_t nat_port_pick(struct rng *rng, const struct nat_ports *p, uint32_t lo, uint32_t hi,
+                       uint32_t mask)
 {
 	uint32_t first = lo / 32, n = (hi - lo) / 32 + 1;
 	uint32_t start = rng_below(rng, n), shift = rng_below(rng, 32);
 	for (uint32_t i = 0; i < n; i++) {
 		uint32_t word = first + (start + i) % n;
 		uint32_t free = ~p->used[word] & mask;
+		if (word == lo / 32)
+			free &= ~0u << lo % 32;
+		if (word == hi / 32)
+			free &= ~0u >> (31 - hi % 32);
 		if (!free)
 			continue;
 		/* Draws one of the free bits: rotates the word and takes the lowest bit. */
@@ -342,22 +351,26 @@ static uint32_t pick_port(struct rng *rng, const struct nat_ports *p, uint32_t l
 	return 0;
 }
 
-/* A free port for a wanted one (host order); 0 when there is none, which needs no search. */
-static uint32_t choose_port(struct nat_table *t, uint32_t external, uint8_t proto, uint32_t wanted)
+/* A free port for a host and a wanted one (host order); 0 when there is none, which needs no
+ * search. */
+static uint32_t choose_port(struct nat_table *t, const struct nat_host *h, uint8_t proto,
+                            uint32_t wanted)
 {
-	const struct nat_external *e = &t->external[external];
+	if (t->blocks.size)
+		return nat_block_port(t, h, proto, wanted);
+	const struct nat_external *e = &t->external[h->external];
 	const struct nat_ports *p = e->ports[proto];
-	if (wanted && !port_used(p, wanted) && class_has_port(e, proto, nat_port_class(wanted)))
+	if (wanted && !nat_port_used(p, wanted) && class_has_port(e, proto, nat_port_class(wanted)))
 		return wanted;
 	uint32_t class = class_with_port(e, proto, wanted);
 	if (class == NAT_PORT_CLASSES)
 		return 0;
 	if (proto == NAT_ICMP)
-		return pick_port(t->rng, p, 0, 65535, 0xffffffff);
+		return nat_port_pick(t->rng, p, 0, 65535, 0xffffffff);
 	uint32_t parity = class % 2 ? 0xaaaaaaaa : 0x55555555;
 	if (class < nat_port_class(1024))
-		return pick_port(t->rng, p, 0, 1023, parity);
-	return pick_port(t->rng, p, 1024, 65535, parity);
+		return nat_port_pick(t->rng, p, 0, 1023, parity);
+	return nat_port_pick(t->rng, p, 1024, 65535, parity);
 }
 
 /* Fills in a mapping on an external address (index) and enters it in the tables; `port` is in host
@@ -421,6 +434,8 @@ static bool take_entries(struct nat_table *t, uint32_t in_ip, struct request req
 		return false;
 	*host = host_get(t, in_ip, request);
 	if (*host == NAT_NONE) {
+		if (t->blocks.size && t->blocks.n_free == 0)
+			*lack = NAT_LACKS_PORT;
 		give_mapping(t, *index);
 		return false;
 	}
@@ -440,8 +455,8 @@ struct nat_mapping *nat_mapping_new(struct nat_table *t, uint8_t proto, uint32_t
 	uint32_t index, host, port;
 	if (!take_entries(t, in_ip, (struct request){proto, in_port, 0}, &index, &host, lack))
 		return NULL;
-	port = choose_port(t, t->host[host].external, proto, swap16(in_port));
-	if (!port)
+	port = choose_port(t, &t->host[host], proto, swap16(in_port));
+	if (!port && !t->blocks.size) /* a host's block is its own: nobody else is evicted for it */
 		port = nat_evict_port(t, proto, host, in_ip, in_port);
 	if (port)
 		return add_mapping(t, index, host, t->host[host].external, in_ip, proto, in_port,
@@ -459,7 +474,7 @@ struct nat_mapping *nat_mapping_ask(struct nat_table *t, uint8_t proto, uint32_t
 	if (!take_entries(t, in_ip, (struct request){proto, wanted, 0}, &index, &host, lack))
 		return NULL;
 	uint32_t external = t->host[host].external;
-	uint32_t port = choose_port(t, external, proto, swap16(wanted));
+	uint32_t port = choose_port(t, &t->host[host], proto, swap16(wanted));
 	if (port)
 		return add_mapping(t, index, host, external, in_ip, proto, in_port, port);
 	*lack = NAT_LACKS_PORT;
@@ -493,7 +508,7 @@ bool nat_mapping_static(struct nat_table *t, uint8_t proto, uint32_t external, u
                         uint32_t in_ip, uint16_t in_port)
 {
 	uint32_t port = swap16(ext_port);
-	if (port_used(t->external[external].ports[proto], port) ||
+	if (nat_port_used(t->external[external].ports[proto], port) ||
 	    nat_mapping_find(t, proto, in_ip, in_port))
 		return false;
 	uint32_t host = host_get(t, in_ip, (struct request){proto, in_port, 0});
@@ -501,8 +516,8 @@ bool nat_mapping_static(struct nat_table *t, uint8_t proto, uint32_t external, u
 	if (host == NAT_NONE || index == NAT_NONE)
 		return false;
 	struct nat_host *h = &t->host[host];
-	/* The host's other sessions use the address of its first static mapping. */
-	if (h->external != external && h->n_mappings == 0) {
+	/* The host's other sessions use the address of its first static mapping, or its block's. */
+	if (h->external != external && h->n_mappings == 0 && !t->blocks.size) {
 		t->external[h->external].n_hosts--;
 		t->external[external].n_hosts++;
 		h->external = (uint16_t)external;
@@ -515,7 +530,7 @@ bool nat_port_take(struct nat_table *t, uint32_t external, uint8_t proto, uint16
 {
 	struct nat_external *e = &t->external[external];
 	struct nat_ports *p = e->ports[proto];
-	if (port_used(p, port))
+	if (nat_port_used(p, port))
 		return false;
 	p->used[port / 32] |= 1u << port % 32;
 	e->n_free[proto][nat_port_class(port)]--;

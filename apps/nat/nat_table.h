@@ -20,6 +20,7 @@
 #ifndef APPS_NAT_NAT_TABLE_H
 #define APPS_NAT_NAT_TABLE_H
 
+#include "apps/nat/nat_blocks.h"
 #include "apps/nat/nat_inside.h"
 #include "kernel/lib/rng.h"
 
@@ -136,8 +137,9 @@ struct nat_host {
 	uint32_t n_mappings; /* the entry is freed with the last one */
 	uint16_t external;
 	uint16_t n_ports[NAT_WITH_PORTS]; /* ports held on its external address, by protocol */
+	uint16_t block;                   /* the number of its block on that address */
 };
-_Static_assert(sizeof(struct nat_host) == 24, "a host's memory is documented");
+_Static_assert(sizeof(struct nat_host) == 28, "a host's memory is documented");
 
 /* Classes of ports: below 1024 or not, even or odd. A port is replaced by one of its own
  * class if possible (RFC 4787 REQ-3a and REQ-4). */
@@ -224,7 +226,8 @@ struct nat_table {
 	/* Where set, called about each such session before its last wait begins. */
 	void (*lingers)(void *of, const struct nat_session *s);
 	void *lingers_of;
-	struct export_ring *events;  /* of net/export; NULL: nobody keeps them */
+	struct nat_blocks blocks;
+	struct export_ring *events;  /* of sessions (net/export); NULL: nobody keeps them */
 	struct nat_insides *inside6; /* NULL where no inside host has an IPv6 address */
 	struct nat_external *external;
 	uint32_t first_external; /* address of external[0] */
@@ -388,6 +391,18 @@ void nat_mapping_unask(struct nat_table *t, struct nat_mapping *m);
  * gets it. False when it is in use. nat_port_give ends that. */
 bool nat_port_take(struct nat_table *t, uint32_t external, uint8_t proto, uint16_t port) MUST_USE;
 void nat_port_give(struct nat_table *t, uint32_t external, uint8_t proto, uint16_t port);
+
+/* True when a port (host order) is in use. */
+static inline bool nat_port_used(const struct nat_ports *p, uint32_t port)
+{
+	return p->used[port / 32] >> port % 32 & 1;
+}
+
+/* Draws a free port from lo to hi (host order) among those whose bit is set in `mask` in each word
+ * of 32 ports (parity); 0 when there is none. The search begins at a random word and looks at each
+ * word once, at most 2048. */
+uint32_t nat_port_pick(struct rng *rng, const struct nat_ports *p, uint32_t lo, uint32_t hi,
+                       uint32_t mask);
 
 /* True when nat_port_take took the port (raw). */
 static inline bool nat_port_is_taken(const struct nat_table *t, uint32_t external, uint8_t proto,

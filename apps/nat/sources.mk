@@ -1,5 +1,6 @@
 SRC_HOT += apps/nat/nat.c
 SRC     += apps/nat/nat_app.c
+SRC_HOT += apps/nat/nat_block.c
 SRC_HOT += apps/nat/nat_core.c
 SRC_HOT += apps/nat/nat_evict.c
 SRC_HOT += apps/nat/nat_flow.c

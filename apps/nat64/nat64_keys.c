@@ -121,7 +121,10 @@ static const struct config_key key[] = {
 	 .about = "Inside hosts reach each other by the outer address."},
 	{"nat64.log", &config_choice, "off", ONE(nat.log), CONFIG_WORDS(nat_log_words),
 	 .about = "What the servers of syslog and ipfix hear of the NAT: sessions, as they begin and "
-	          "end, without remote addresses."},
+	          "end, without remote addresses; or the blocks of ports that hosts get."},
+	{"nat64.blocks", &config_number, "0", ONE(nat.blocks), CONFIG_RANGE(0, NAT_BLOCK_PORTS),
+	 .about = "Ports of the block of outer ports that each inside host has for itself; 0 means "
+	          "that hosts share all ports."},
 	{"nat64.nat", &config_on_off, NULL, ONE(nat44), FLAG(has_nat44),
 	 .about = "Inside hosts that still have IPv4 share the outer addresses too (NAT44), with the "
 	          "same ports, sessions and limits.",

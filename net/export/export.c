@@ -65,13 +65,26 @@ uint32_t export_waiting(struct gw *gw, struct export_receiver *r)
 	return (uint32_t)(ring->end - r->event);
 }
 
+/* True when an interface with this address of ours has its carrier. Without one the messages wait:
+ * a datagram would be dropped. */
+static bool has_carrier(struct gw *gw, const struct addr *own)
+{
+	for (uint32_t i = 0; i < gw->n_iface; i++) {
+		struct interface *iface = &gw->iface[i];
+		if (iface->carrier && (own->is6 ? interface_address6(iface, &own->v6) != NULL
+		                                : interface_has4(iface, own->v4)))
+			return true;
+	}
+	return false;
+}
+
 bool export_ends(struct gw *gw, struct export_receiver *r, struct udp_ends *ends)
 {
 	*ends = (struct udp_ends){.remote = r->to.addr,
 	                          .remote_port = r->to.port,
 	                          .local_port = gw->export.port,
 	                          .iface = PKT_IF_SELF};
-	if (!udp_source(gw, ends)) {
+	if (!udp_source(gw, ends) || !has_carrier(gw, &ends->local)) {
 		r->first_us = 0;
 		r->retry_us = gw->clock.us + SECOND_US;
 		return false;

@@ -15,6 +15,8 @@
 enum export_kind {
 	EXPORT_SESSION, /* a session began */
 	EXPORT_SESSION_END,
+	EXPORT_BLOCK, /* an inside host got a block of ports */
+	EXPORT_BLOCK_END,
 	EXPORT_KINDS
 };
 
@@ -23,8 +25,9 @@ struct export_event {
 	struct addr inside;
 	ip4 outside;
 	uint16_t in_port, out_port; /* wire order; of ICMP identifiers, 0 where there are none */
+	uint16_t last_port;         /* of a block, which begins with out_port */
 	uint8_t kind;               /* enum export_kind */
-	uint8_t proto;              /* of IP */
+	uint8_t proto;              /* of IP; 0: a block, which is for each */
 };
 
 struct export_ring {
@@ -32,6 +35,11 @@ struct export_ring {
 	uint64_t end; /* how many were written; the newest is the one before */
 	const struct gw_clock *clock;
 };
+
+static inline bool export_event_is_block(const struct export_event *e)
+{
+	return e->kind >= EXPORT_BLOCK;
+}
 
 /* The place of the next event, which is then there; its time is set. */
 static inline struct export_event *export_event_next(struct export_ring *r)

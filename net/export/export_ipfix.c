@@ -9,13 +9,9 @@
 
 #define VERSION     10u
 #define HEADER      16u
-#define SET         4u /* bytes of the header of a set */
-#define TEMPLATES   2u
-#define MOST        1200u /* bytes of a message: fits every path of IPv6 */
-#define OF_IP4      256u  /* numbers of our templates: inside hosts with IPv4, with IPv6 */
-#define OF_IP6      257u
-#define RECORD44    22u
-#define RECORD64    34u
+#define SET         4u        /* bytes of the header of a set */
+#define MOST        1200u     /* bytes of a message: fits every path of IPv6 */
+#define FIRST       256u      /* the number of our first template */
 #define TEMPLATE_US 60000000u /* templates are sent again (RFC 7011 section 8.4) */
 #define BATCH       32u       /* events that are worth a message at once */
 #define LATE_US     100000u   /* fewer wait so long for more */
@@ -35,11 +31,34 @@ static const uint16_t fields64[][2] = {
         {323, 8}, {230, 1}, {4, 1},   {27, 16}, /* sourceIPv6Address */
         {7, 2},   {225, 4}, {227, 2},
 };
+/* RFC 8158 section 5.6: the first and the last port of a block. */
+static const uint16_t fields_block44[][2] = {{323, 8}, {230, 1}, {8, 4},
+                                             {225, 4}, {361, 2}, {362, 2}};
+static const uint16_t fields_block64[][2] = {{323, 8}, {230, 1}, {27, 16},
+                                             {225, 4}, {361, 2}, {362, 2}};
+
+/* The templates: for sessions and for blocks, for inside hosts with IPv4 and with IPv6. */
+static const struct {
+	const uint16_t (*field)[2];
+	uint8_t n, bytes; /* fields; bytes of a record */
+} layout[] = {
+        {fields44, ARRAY_SIZE(fields44), 22},
+        {fields64, ARRAY_SIZE(fields64), 34},
+        {fields_block44, ARRAY_SIZE(fields_block44), 21},
+        {fields_block64, ARRAY_SIZE(fields_block64), 33},
+};
+
+static uint32_t layout_of(const struct export_event *e)
+{
+	return export_event_is_block(e) * 2u + e->inside.is6;
+}
 
 /* The translation event by kind, for an inside host with IPv4 and with IPv6. */
 static const uint8_t event_number[EXPORT_KINDS][2] = {
         [EXPORT_SESSION] = {4, 6},
         [EXPORT_SESSION_END] = {5, 7},
+        [EXPORT_BLOCK] = {16, 16},
+        [EXPORT_BLOCK_END] = {17, 17},
 };
 
 static void put16(uint8_t *at, uint32_t v)
@@ -85,8 +104,9 @@ static uint8_t *templates(uint8_t *at)
 {
 	uint8_t *set = at;
 	put16(set, 2); /* the number of a set of templates */
-	at = template(set + SET, OF_IP4, fields44, ARRAY_SIZE(fields44));
-	at = template(at, OF_IP6, fields64, ARRAY_SIZE(fields64));
+	at += SET;
+	for (uint32_t i = 0; i < ARRAY_SIZE(layout); i++)
+		at = template(at, FIRST + i, layout[i].field, layout[i].n);
 	put16(set + 2, (uint32_t)(at - set));
 	return at;
 }
@@ -96,34 +116,42 @@ static uint8_t *record(struct export_ms *last, uint8_t *at, const struct export_
 	uint64_t ms = event_ms(last, e->us);
 	put32(at, (uint32_t)(ms >> 32));
 	put32(at + 4, (uint32_t)ms);
+	bool block = export_event_is_block(e);
 	at[8] = event_number[e->kind][e->inside.is6];
-	at[9] = e->proto;
+	at += 9;
+	if (!block)
+		*at++ = e->proto;
 	uint32_t n = e->inside.is6 ? 16 : 4;
-	memcpy(at + 10, e->inside.is6 ? (const void *)&e->inside.v6 : (const void *)&e->inside.v4,
-	       n);
-	at += 10 + n;
-	store16(at, e->in_port);
-	store32(at + 2, ip4_raw(e->outside));
-	store16(at + 6, e->out_port);
-	return at + 8;
+	memcpy(at, e->inside.is6 ? (const void *)&e->inside.v6 : (const void *)&e->inside.v4, n);
+	at += n;
+	if (!block) {
+		store16(at, e->in_port);
+		at += 2;
+	}
+	store32(at, ip4_raw(e->outside));
+	store16(at + 4, e->out_port);
+	if (block)
+		store16(at + 6, e->last_port);
+	return at + (block ? 8 : 6);
 }
 
-/* Writes sets of records until the message is full; events of one kind of host share a set. */
+/* Writes sets of records until the message is full; neighbours of one layout share a set. */
 static uint8_t *records(struct export *x, struct export_receiver *r, uint8_t *at, uint8_t *end)
 {
 	uint8_t *set = NULL;
-	bool six = false;
+	uint32_t last = 0;
 	for (; r->event < x->ring.end; r->event++) {
 		const struct export_event *e = export_event_at(x, r->event);
-		bool other = !set || e->inside.is6 != six;
-		if (at + (other ? SET : 0) + (e->inside.is6 ? RECORD64 : RECORD44) > end)
+		uint32_t is = layout_of(e);
+		bool other = !set || is != last;
+		if (at + (other ? SET : 0) + layout[is].bytes > end)
 			break;
 		if (other) {
 			if (set)
 				put16(set + 2, (uint32_t)(at - set));
 			set = at;
-			six = e->inside.is6;
-			put16(set, six ? OF_IP6 : OF_IP4);
+			last = is;
+			put16(set, FIRST + is);
 			at += SET;
 		}
 		at = record(&x->last, at, e);

@@ -101,19 +101,30 @@ static char *put_event(char *at, const struct export_event *e)
 	static const char *const kind[EXPORT_KINDS] = {
 	        [EXPORT_SESSION] = "begin",
 	        [EXPORT_SESSION_END] = "end",
+	        [EXPORT_BLOCK] = "begin",
+	        [EXPORT_BLOCK_END] = "end",
 	};
-	at = PUT(at, "[session@32473 event=\"");
+	bool block = export_event_is_block(e);
+	at = block ? PUT(at, "[block@32473 event=\"") : PUT(at, "[session@32473 event=\"");
 	at = put(at, kind[e->kind], (uint32_t)strlen(kind[e->kind]));
-	at = PUT(at, "\" proto=\"");
-	at = put_number(at, e->proto);
+	if (!block) {
+		at = PUT(at, "\" proto=\"");
+		at = put_number(at, e->proto);
+	}
 	at = PUT(at, "\" inside=\"");
 	at = put_addr(at, &e->inside);
-	at = PUT(at, "\" inport=\"");
-	at = put_number(at, swap16(e->in_port));
+	if (!block) {
+		at = PUT(at, "\" inport=\"");
+		at = put_number(at, swap16(e->in_port));
+	}
 	at = PUT(at, "\" outside=\"");
 	at = put_ip4(at, e->outside);
-	at = PUT(at, "\" outport=\"");
+	at = block ? PUT(at, "\" first=\"") : PUT(at, "\" outport=\"");
 	at = put_number(at, swap16(e->out_port));
+	if (block) {
+		at = PUT(at, "\" last=\"");
+		at = put_number(at, swap16(e->last_port));
+	}
 	return PUT(at, "\"]");
 }
 
@@ -173,7 +184,8 @@ static uint32_t next_message(struct gw *gw, struct export_receiver *r, const str
 		at = put(at, text, (uint32_t)strlen(text));
 	} else if (events) {
 		const struct export_event *e = export_event_at(x, r->event);
-		at = put_head(at, x, EVENT_PRI, e->us, own, "session");
+		at = put_head(at, x, EVENT_PRI, e->us, own,
+		              export_event_is_block(e) ? "block" : "session");
 		at = put_event(at, e);
 	}
 	return (uint32_t)(at - buf);

@@ -16,7 +16,8 @@ SERVER, SERVER_MAC = "203.0.113.77", "52:54:00:00:02:77"
 HEADER = re.compile(r"<(0|[1-9]\d{0,2})>1 (-|\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d(?:\.\d{1,6})?Z) "
                     r"(\S{1,255}) (\S{1,48}) (\S{1,128}) "
                     r"(\S{1,32}) (-|\[.*?\](?<!\\\]))(?: (.*))?", re.S)
-NAMES = {4: "proto", 7: "in_port", 8: "inside", 27: "inside", 225: "outside", 227: "out_port", 230: "event", 323: "ms"}
+NAMES = {4: "proto", 7: "in_port", 8: "inside", 27: "inside", 225: "outside", 227: "out_port", 230: "event", 323: "ms",
+         361: "first", 362: "last"}
 
 
 @dataclass

@@ -178,3 +178,13 @@ def test_wire_has_no_address_to_send_from(start: Start) -> None:
     gateway = start(f"syslog {SERVER}\n", "wire")
     gateway.wait(1)
     assert gateway.stats()["syslog_messages"] == 0
+
+
+def test_what_is_said_without_a_link_comes_later(start: Start) -> None:
+    gateway, _ = begin(start, CONFIG + "nat.log sessions\n")
+    gateway.link(WAN, False)
+    lost = note(gateway, 7) + gateway.lan(udp()) + gateway.wait(3)
+    assert not datagrams(lost, SYSLOG)
+    got = messages(gateway.link(WAN, True) + gateway.wait(1) + gateway.wait(1))
+    assert "route 10.99.7.0/24 removed" in [one.text for one in got]
+    assert gateway.stats()["syslog_lost"] == 0
