@@ -92,7 +92,8 @@ struct pcp {
 	uint32_t announced; /* announcements sent since then */
 	uint64_t announce_us;
 	uint64_t requests, answers[PCP_RESULTS], expired, unleased, announcements;
-	/* Requests that may come, as token buckets (bucket.h): of all hosts, and of one, by hash. */
+	/* Requests that may come, as token buckets (bucket.h): of all hosts, and of one, by hash.
+	 */
 	uint64_t all_us, host_us[PCP_BUCKETS];
 };
 

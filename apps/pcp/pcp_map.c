@@ -90,8 +90,8 @@ static struct pcp_given renew(const struct gw *gw, struct pcp_entry *e, const st
 	return give(m, lifetime_s);
 }
 
-/* True when another host was given, or the configuration gave it, the same port of the other protocol
- * (RFC 6886 section 3.3). Sessions that hold it by chance do not count. */
+/* True when another host was given, or the configuration gave it, the same port of the other
+ * protocol (RFC 6886 section 3.3). Sessions that hold it by chance do not count. */
 static bool is_apart(const struct nat_table *t, const struct nat_mapping *m)
 {
 	uint8_t other = m->proto == NAT_UDP ? NAT_TCP : NAT_UDP;

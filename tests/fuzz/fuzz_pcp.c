@@ -1,6 +1,6 @@
-/* libFuzzer: ports on request. PCP and NAT-PMP messages of a few hosts, wrong ones among them, beside
- * `nat` and `nat64`; DHCP leases that come and go, another outer address, packets of the WAN and
- * their answers, time. An input is a list of operations (gateway.h).
+/* libFuzzer: ports on request. PCP and NAT-PMP messages of a few hosts, wrong ones among them,
+ * beside `nat` and `nat64`; DHCP leases that come and go, another outer address, packets of the WAN
+ * and their answers, time. An input is a list of operations (gateway.h).
  *
  * Checked: frames that leave are well formed; an answer has a version, an answer's bit and a length
  * that a client takes; the table is in order, and each mapping that was asked for is the NAT's, of
@@ -104,8 +104,8 @@ static void check_table(void)
 		used++;
 		check_entry(c, &c->entry[i]);
 		for (uint32_t k = 0; k < c->fresh; k++)
-			of_host += c->entry[k].used &&
-			           addr_eq(&c->entry[k].host, &c->entry[i].host);
+			of_host +=
+			        c->entry[k].used && addr_eq(&c->entry[k].host, &c->entry[i].host);
 		if (of_host > LIMIT)
 			fail("a host with too many", NULL, 0);
 	}
