@@ -78,7 +78,7 @@ FUZZ_SECONDS ?= 60
 FUZZ_SHORT ?= same
 # Smaller tables: an input of a few hundred octets fills them, and less must be restored after it.
 FUZZ_SMALL = -DTCP_CONNECTIONS=64u -DNAT_WHEEL=512u -DNEIGH_SET_BITS=4u -DDHCPS_PROBES=4u -DWHEEL_SLOTS=64u \
-             -DDNS64_QUICK_BITS=10u -DFLOW_BITS=5u -DFILTER6_SET_BITS=3u
+             -DDNS64_QUICK_BITS=10u -DFLOW_BITS=5u -DFILTER6_SET_BITS=3u -DPCP_ENTRIES=16u
 FUZZ_FLAGS = -O2 -fno-omit-frame-pointer -fsanitize=address,undefined -fno-sanitize-recover=all \
              $(HOST_FLAGS) $(FUZZ_SMALL)
 FUZZERS = $(patsubst tests/fuzz/fuzz_%.c,%,$(wildcard tests/fuzz/fuzz_*.c))

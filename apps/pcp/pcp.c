@@ -1,7 +1,6 @@
 /* The service `pcp`: start, and the datagrams of PCP (RFC 6887 sections 7, 8 and 13). See pcp.h. */
 #include "apps/pcp/pcp.h"
 
-#include "apps/apps.h"
 #include "apps/nat64/nat64.h"
 #include "apps/services.h"
 #include "kernel/lib/alloc.h"
@@ -79,7 +78,7 @@ static enum pcp_result read_peer(const struct gw *gw, const uint8_t *data, struc
 		ask->rem_ip = ip4_raw(peer.v4);
 		return ask->host.is6 ? PCP_NOT_AUTHORIZED : PCP_SUCCESS;
 	}
-	if (!ask->host.is6 || gw->forwarder != &forwarder_nat64)
+	if (!ask->host.is6 || !nat_of(gw)->table.inside6)
 		return PCP_NOT_AUTHORIZED;
 	const struct nat64 *n = nat64_of(gw);
 	ask->prefix = nat64_prefix_of(n, &peer.v6);
@@ -103,14 +102,17 @@ static enum pcp_result read_data(const uint8_t *data, struct pcp_ask *ask)
 
 /* --- answering -------------------------------------------------------------------------------- */
 
-static uint32_t error_life(enum pcp_result r)
+static uint32_t error_life(enum pcp_result r, uint32_t own_s)
 {
+	if (own_s)
+		return own_s;
 	bool brief = r == PCP_NETWORK_FAILURE || r == PCP_NO_RESOURCES || r == PCP_USER_EX_QUOTA ||
 	             r == PCP_CANNOT_PROVIDE_EXTERNAL;
 	return brief ? SHORT_S : LONG_S;
 }
 
-/* Turns a request into its answer and sends it: an error has the request's data (section 8.3). */
+/* Turns a request into its answer and sends it: an error has the request's data (section 8.2), and
+ * the lifetime of its kind where `lifetime_s` is 0. */
 static enum verdict answer(struct gw *gw, struct pcp *c, struct pkt *p, const struct udp_ends *ends,
                            enum pcp_result r, uint32_t lifetime_s)
 {
@@ -119,7 +121,7 @@ static enum verdict answer(struct gw *gw, struct pcp *c, struct pkt *p, const st
 	h[1] |= ANSWER;
 	h[2] = 0;
 	h[3] = (uint8_t)r;
-	store32(h + 4, swap32(r == PCP_SUCCESS ? lifetime_s : error_life(r)));
+	store32(h + 4, swap32(r == PCP_SUCCESS ? lifetime_s : error_life(r, lifetime_s)));
 	store32(h + 8, swap32(pcp_epoch(gw, c)));
 	memset(h + 12, 0, 12);
 	c->answers[r]++;
@@ -156,7 +158,7 @@ static enum verdict map_or_peer(struct gw *gw, struct pcp *c, struct pkt *p,
 	if (r == PCP_SUCCESS)
 		g = map ? do_map(gw, c, ask, data[12]) : pcp_peer(gw, c, ask);
 	if (g.result != PCP_SUCCESS)
-		return answer(gw, c, p, ends, g.result, 0);
+		return answer(gw, c, p, ends, g.result, g.lifetime_s);
 	/* Of the options only PREFER_FAILURE is in the answer (section 13.2). */
 	pkt_trim(p, HEADER + len);
 	if (ask->strict) {
@@ -171,7 +173,27 @@ static enum verdict map_or_peer(struct gw *gw, struct pcp *c, struct pkt *p,
 	return answer(gw, c, p, ends, PCP_SUCCESS, g.lifetime_s);
 }
 
-/* A message of any version but 0, with the bit of requests. */
+/* Gives a request the length of the answer that says its length or version is wrong: its first 1100
+ * bytes, filled up with zeros to a header at least, and to a multiple of 4 (section 8.2). */
+static bool make_whole(struct pkt *p)
+{
+	pkt_trim(p, min_u32(p->len, PCP_MOST));
+	uint32_t more = p->len < HEADER ? HEADER - p->len : (4 - p->len % 4) % 4;
+	uint8_t *to = pkt_put(p, more);
+	if (to)
+		memset(to, 0, more);
+	return to;
+}
+
+static enum verdict refuse_whole(struct gw *gw, struct pcp *c, struct pkt *p,
+                                 const struct udp_ends *ends, enum pcp_result why)
+{
+	if (!make_whole(p))
+		return gw_drop(gw, p, DROP_NO_PACKET);
+	return answer(gw, c, p, ends, why, 0);
+}
+
+/* A message of version 2, with the bit of requests and a whole header. */
 static enum verdict request(struct gw *gw, struct pcp *c, struct pkt *p,
                             const struct udp_ends *ends)
 {
@@ -180,8 +202,6 @@ static enum verdict request(struct gw *gw, struct pcp *c, struct pkt *p,
 	struct pcp_ask ask = {.host = ends->remote, .lifetime_s = swap32(load32(h + 4))};
 	bool strict = false;
 	uint8_t opcode = h[1];
-	if (h[0] != 2)
-		return answer(gw, c, p, ends, PCP_UNSUPP_VERSION, 0);
 	if (!addr_eq(&client, &ends->remote))
 		return answer(gw, c, p, ends, PCP_ADDRESS_MISMATCH, 0);
 	if (opcode == OPCODE_MAP || opcode == OPCODE_PEER)
@@ -194,22 +214,37 @@ static enum verdict request(struct gw *gw, struct pcp *c, struct pkt *p,
 	return answer(gw, c, p, ends, r, 0);
 }
 
+/* True when a host asks at the WAN's address, where nothing is to be had, for a request there could
+ * come from the outside (RFC 6886 section 3.3). */
+static bool is_outer(const struct gw *gw, const struct addr *local)
+{
+	const struct interface *wan = &gw->iface[IF_WAN];
+	for (uint32_t i = 0; !local->is6 && i < wan->n_addr; i++)
+		if (ip4_eq(wan->addr[i].addr, local->v4))
+			return true;
+	return false;
+}
+
 static enum verdict datagram(struct gw *gw, struct pkt *p, const struct udp_ends *ends,
                              uint32_t arg)
 {
 	struct pcp *c = pcp_of(gw);
 	(void)arg; /* of udp_bind */
+	if (is_outer(gw, &ends->local))
+		return V_LOCAL;
 	c->requests++;
 	if (p->len < 2 || p->data[1] & ANSWER)
 		return gw_drop(gw, p, DROP_PCP_MESSAGE);
+	if (!pcp_table_may_ask(gw, c, &ends->remote))
+		return gw_drop(gw, p, DROP_PCP_LIMIT);
 	if (p->data[0] == 0)
 		return pcp_natpmp(gw, c, p, ends);
+	if (p->data[0] != 2)
+		return refuse_whole(gw, c, p, ends, PCP_UNSUPP_VERSION);
 	if (p->len < HEADER)
 		return gw_drop(gw, p, DROP_PCP_MESSAGE);
-	if (p->len > PCP_MOST || p->len % 4 != 0) {
-		pkt_trim(p, min_u32(p->len, PCP_MOST) / 4 * 4);
-		return answer(gw, c, p, ends, PCP_MALFORMED_REQUEST, 0);
-	}
+	if (p->len > PCP_MOST || p->len % 4 != 0)
+		return refuse_whole(gw, c, p, ends, PCP_MALFORMED_REQUEST);
 	return request(gw, c, p, ends);
 }
 

@@ -23,6 +23,7 @@
 #define PCP_LONGEST_S   86400u
 #define PCP_NONCE       12u
 #define PCP_ANNOUNCES   10u
+#define PCP_BUCKETS     256u
 
 enum pcp_result {
 	PCP_SUCCESS,
@@ -57,7 +58,7 @@ struct pcp_ask {
 	uint8_t nonce[PCP_NONCE];
 };
 
-/* What is answered. */
+/* What is answered. The lifetime of an error is 0 where it follows from the error (section 7.4). */
 struct pcp_given {
 	enum pcp_result result;
 	uint32_t lifetime_s, ext_ip;
@@ -68,6 +69,8 @@ struct pcp_entry {
 	struct addr host;
 	uint8_t proto;
 	bool used, pmp, is_peer;
+	bool is_leased; /* the host had its address from our DHCP server */
+	mac station;    /* and was this */
 	uint16_t port;
 	uint32_t mapping; /* number of the mapping that it holds; of a PEER entry NAT_NONE */
 	uint32_t rem_ip;
@@ -88,7 +91,10 @@ struct pcp {
 	uint32_t ext_ip;    /* the outer address that was told last */
 	uint32_t announced; /* announcements sent since then */
 	uint64_t announce_us;
-	uint64_t requests, answers[PCP_RESULTS], expired, announcements;
+	uint64_t requests, answers[PCP_RESULTS], expired, unleased, announcements;
+	/* Requests that may come, as token buckets (bucket.h): of all hosts, and of one, by hash.
+	 */
+	uint64_t all_us, host_us[PCP_BUCKETS];
 };
 
 /* The state; NULL where no NAT runs beside the service. */
@@ -116,7 +122,11 @@ void pcp_table_end(struct gw *gw, struct pcp *c, struct pcp_entry *e);
 /* True when the host of the entry is not to have one more. */
 bool pcp_table_is_over(const struct gw *gw, const struct pcp *c, const struct addr *host);
 
-/* Ends what has expired, and keeps the sessions of PEER entries. */
+/* False when a host, or all together, ask too often (section 8.2). */
+bool pcp_table_may_ask(const struct gw *gw, struct pcp *c, const struct addr *host) MUST_USE;
+
+/* Ends what has expired, and what belongs to a host whose address is another's now; keeps the
+ * sessions of PEER entries. */
 void pcp_table_tick(struct gw *gw, struct pcp *c);
 
 /* Ends all entries. */

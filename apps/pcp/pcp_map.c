@@ -1,16 +1,18 @@
 /* MAP (RFC 6887 section 11): a port of the outer address for an inside endpoint. */
 #include "apps/pcp/pcp.h"
 
-#include "apps/apps.h"
 #include "apps/nat64/nat64.h"
 #include "kernel/lib/when.h"
+
+/* Ports that are tried where the same one of the other protocol is another host's. */
+#define TWIN_TRIES 8u
 
 /* --- who asks --------------------------------------------------------------------------------- */
 
 bool pcp_inside(struct gw *gw, const struct addr *host, uint32_t *in_ip)
 {
 	struct nat *n = nat_of(gw);
-	bool six = gw->forwarder == &forwarder_nat64;
+	bool six = n->table.inside6 != NULL; /* the forwarder is `nat64` */
 	if (!host->is6) {
 		const struct route4 *r = route4_for(&gw->routes4, host->v4);
 		*in_ip = ip4_raw(host->v4);
@@ -56,6 +58,15 @@ static bool is_others(const struct pcp_entry *e, const struct pcp_ask *ask)
 	return !e->pmp && (ask->pmp || memcmp(e->nonce, ask->nonce, sizeof e->nonce) != 0);
 }
 
+/* Another client's mapping: the error lasts as long as it does (section 11.3). */
+static struct pcp_given not_yours(const struct gw *gw, const struct pcp_entry *e)
+{
+	return (struct pcp_given){
+	        .result = PCP_NOT_AUTHORIZED,
+	        .lifetime_s = when_left(gw->clock.s, e->until_s, PCP_LONGEST_S),
+	};
+}
+
 static bool suits(const struct nat_mapping *m, const struct pcp_ask *ask)
 {
 	return (!ask->suggested || m->ext_port == ask->suggested) &&
@@ -79,18 +90,46 @@ static struct pcp_given renew(const struct gw *gw, struct pcp_entry *e, const st
 	return give(m, lifetime_s);
 }
 
+/* True when another host was given, or the configuration gave it, the same port of the other
+ * protocol (RFC 6886 section 3.3). Sessions that hold it by chance do not count. */
+static bool is_apart(const struct nat_table *t, const struct nat_mapping *m)
+{
+	uint8_t other = m->proto == NAT_UDP ? NAT_TCP : NAT_UDP;
+	uint32_t owner = t->external[m->external].ports[other]->owner[m->ext_port];
+	if (owner == NAT_NONE)
+		return false;
+	const struct nat_mapping *twin =
+	        &t->mapping[owner & NAT_BARE ? owner & ~NAT_BARE : t->session[owner].mapping];
+	return twin->is_static && twin->in_ip != m->in_ip;
+}
+
+static struct nat_mapping *new_mapping(struct gw *gw, const struct pcp_ask *ask, uint32_t in_ip)
+{
+	struct nat_table *t = &nat_of(gw)->table;
+	enum nat_lack lack = NAT_HAS_ALL;
+	uint16_t suggested = ask->suggested;
+	for (uint32_t i = 0; i < TWIN_TRIES; i++) {
+		struct nat_mapping *m =
+		        nat_mapping_ask(t, ask->proto, in_ip, ask->port, suggested, &lack);
+		if (!m || !is_apart(t, m))
+			return m;
+		nat_mapping_drop(t, m);
+		suggested = swap16((uint16_t)(1024 + rng_below(t->rng, 65536 - 1024)));
+	}
+	return NULL;
+}
+
 /* A mapping for an endpoint that has none that was asked for: that of its sessions, or a new one.
  */
 static struct nat_mapping *mapping_for(struct gw *gw, const struct pcp_ask *ask, uint32_t in_ip,
                                        enum pcp_result *why)
 {
 	struct nat_table *t = &nat_of(gw)->table;
-	enum nat_lack lack = NAT_HAS_ALL;
 	struct nat_mapping *m = nat_mapping_find(t, ask->proto, in_ip, ask->port);
 	bool fresh = !m;
 	*why = PCP_NO_RESOURCES;
 	if (!m)
-		m = nat_mapping_ask(t, ask->proto, in_ip, ask->port, ask->suggested, &lack);
+		m = new_mapping(gw, ask, in_ip);
 	if (m && ask->strict && !suits(m, ask)) {
 		*why = PCP_CANNOT_PROVIDE_EXTERNAL;
 		if (fresh)
@@ -157,7 +196,7 @@ struct pcp_given pcp_map(struct gw *gw, struct pcp *c, const struct pcp_ask *ask
 		e = NULL;
 	}
 	if (e && is_others(e, ask))
-		return refuse(PCP_NOT_AUTHORIZED);
+		return not_yours(gw, e);
 	if (ask->lifetime_s == 0)
 		return unmap(gw, c, e, ask);
 	return e ? renew(gw, e, ask) : map_new(gw, c, ask);

@@ -2,7 +2,6 @@
  * for without packets. */
 #include "apps/pcp/pcp.h"
 
-#include "apps/apps.h"
 #include "apps/nat64/nat64.h"
 #include "net/gw_address.h"
 

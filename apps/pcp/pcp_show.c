@@ -29,6 +29,7 @@ static const struct count count[] = {
         ANSWERS("external", PCP_CANNOT_PROVIDE_EXTERNAL),
         ANSWERS("address", PCP_ADDRESS_MISMATCH),
         COUNT(struct pcp, "pcp_expired", expired),
+        COUNT(struct pcp, "pcp_leases_over", unleased),
         COUNT(struct pcp, "pcp_announcements", announcements),
 };
 

@@ -1,9 +1,15 @@
 /* What inside hosts asked for; see pcp.h. */
+#include "kernel/lib/bucket.h"
 #include "kernel/lib/when.h"
 
 #include "apps/pcp/pcp.h"
+#include "net/dhcps/dhcps.h"
 
 #define TICK_ENTRIES 128u
+
+/* A host renews all that it may have twice within some seconds, and goes on with 20 a second. */
+static const struct bucket of_host = {.token_us = 50000, .depth_us = 6400000};
+static const struct bucket of_all = {.token_us = 500, .depth_us = 1000000};
 
 void pcp_table_init(struct pcp *c, uint32_t sessions, struct rng *rng)
 {
@@ -14,15 +20,34 @@ void pcp_table_init(struct pcp *c, uint32_t sessions, struct rng *rng)
 	memset(c->bucket, 0xff, sizeof c->bucket); /* NAT_NONE */
 }
 
-/* The entries of one host are in one chain, of 4096 at most, which its limit keeps short. */
-static uint32_t *head(struct pcp *c, const struct addr *host)
+static uint32_t hash_of(const struct pcp *c, const struct addr *host)
 {
 	uint32_t w[5] = {host->is6};
 	if (host->is6)
 		memcpy(w + 1, &host->v6, sizeof host->v6);
 	else
 		w[1] = ip4_raw(host->v4);
-	return &c->bucket[hash_words(&c->key, w, ARRAY_SIZE(w)) % PCP_ENTRIES];
+	return hash_words(&c->key, w, ARRAY_SIZE(w));
+}
+
+/* The entries of one host are in one chain, of 4096 at most, which its limit keeps short. */
+static uint32_t *head(struct pcp *c, const struct addr *host)
+{
+	return &c->bucket[hash_of(c, host) % PCP_ENTRIES];
+}
+
+static bool take_token(const struct gw *gw, const struct bucket *b, uint64_t *full_us)
+{
+	uint32_t owed = bucket_owed(gw->clock.us, *full_us);
+	bool taken = bucket_take(b, &owed, 1);
+	*full_us = gw->clock.us + owed;
+	return taken;
+}
+
+bool pcp_table_may_ask(const struct gw *gw, struct pcp *c, const struct addr *host)
+{
+	return take_token(gw, &of_host, &c->host_us[hash_of(c, host) % PCP_BUCKETS]) &&
+	       take_token(gw, &of_all, &c->all_us);
 }
 
 struct pcp_entry *pcp_table_find(struct pcp *c, const struct pcp_ask *ask)
@@ -102,12 +127,31 @@ static bool keep_session(const struct gw *gw, const struct pcp_entry *e)
 	return true;
 }
 
+/* True when the lease of the entry's host is over, or another station has it. A host
+ * that asked before it renewed its lease has one since then: the server forgets its leases at a
+ * restart. */
+static bool has_left(const struct gw *gw, struct pcp_entry *e)
+{
+	mac station;
+	if (e->host.is6)
+		return false;
+	bool leased = dhcps_holder(gw, e->host.v4, &station);
+	if (e->is_leased)
+		return !leased || !mac_eq(&station, &e->station);
+	if (leased) {
+		e->is_leased = true;
+		e->station = station;
+	}
+	return false;
+}
+
 static void look(struct gw *gw, struct pcp *c, struct pcp_entry *e)
 {
-	bool over = when_left(gw->clock.s, e->until_s, PCP_LONGEST_S) == 0;
-	if (!over && (!e->is_peer || keep_session(gw, e)))
+	bool over = when_left(gw->clock.s, e->until_s, PCP_LONGEST_S) == 0, left = has_left(gw, e);
+	if (!over && !left && (!e->is_peer || keep_session(gw, e)))
 		return;
 	c->expired += over;
+	c->unleased += !over && left;
 	pcp_table_end(gw, c, e);
 }
 

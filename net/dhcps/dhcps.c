@@ -357,6 +357,21 @@ void dhcps_heard(struct gw *gw, uint32_t iface, ip4 addr, const mac *station)
 		(void)refuse(gw, &ask);
 }
 
+bool dhcps_holder(const struct gw *gw, ip4 addr, mac *station)
+{
+	for (uint32_t iface = 0; gw->dhcps && iface < gw->n_iface; iface++) {
+		const struct dhcps_net *net = &gw->dhcps->net[iface];
+		if (!net->on)
+			continue;
+		uint32_t i = dhcps_table_at(net, &dhcps_config(gw->config)->net[iface], addr);
+		if (i == DHCPS_NONE || dhcps_table_state(net, i, gw->clock.s) != DHCPS_BOUND)
+			continue;
+		*station = net->client[i].address;
+		return true;
+	}
+	return false;
+}
+
 void dhcps_tick(struct gw *gw)
 {
 	struct dhcps_probe probe;

@@ -15,6 +15,9 @@ enum drop dhcps_take(struct gw *gw, struct dhcps_ask *ask, uint32_t len);
 /* A station on an inside interface has an address. */
 void dhcps_heard(struct gw *gw, uint32_t iface, ip4 addr, const mac *station);
 
+/* True when a client has the lease of an address now; then *station is the client's MAC address. */
+bool dhcps_holder(const struct gw *gw, ip4 addr, mac *station) MUST_USE;
+
 /* Answers the clients whose addresses nobody else has. Called ten times a second. */
 void dhcps_tick(struct gw *gw);
 

@@ -6,6 +6,7 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Callable
+from importlib import resources
 from pathlib import Path
 
 import pytest
@@ -115,6 +116,22 @@ ACCESS = """(() => {
   for (const e of document.querySelectorAll('nav a'))
     if (innerWidth < 600 && e.getBoundingClientRect().height < 24) bad.push(e.outerHTML);
   return bad; })()"""
+# What axe-core says about a page: the rules that are broken, and where.
+AXE = (resources.files("axe_core_python") / "axe.min.js").read_text()
+BROKEN = "axe.run(document, {resultTypes: ['violations']})" \
+         ".then(r => r.violations.map(v => [v.id, ...v.nodes.map(n => n.html.slice(0, 120))]))"
+# Declarations of the style sheet that the browser does not understand. It keeps no others, so they are read from the
+# text; the descriptors of at-rules are none of this one's.
+STYLES = """Promise.all([...document.querySelectorAll('link[rel=stylesheet]')]
+                        .map(l => fetch(l.href).then(r => r.text())))
+  .then(texts => { const bad = [];
+    for (const text of [...texts, ...[...document.querySelectorAll('style')].map(s => s.textContent)])
+      for (const body of text.replace(/\\/\\*[^]*?\\*\\//g, '').match(/\\{[^{}]*\\}/g))
+        for (const one of body.slice(1, -1).split(';').filter(s => s.trim())) {
+          const at = one.indexOf(':'), name = one.slice(0, at).trim(), value = one.slice(at + 1).trim();
+          if (!CSS.supports(name, value.replace(/!important$/, ''))) bad.push(one);
+        }
+    return bad; })"""
 
 
 @pytest.mark.one_card
@@ -131,6 +148,8 @@ def test_pages_in_a_browser(lab: Lab, dark: bool) -> None:
                 assert browser.value("document.documentElement.scrollWidth") <= width, path
                 assert browser.value(CONTRAST) == [], (width, path)
                 assert browser.value(ACCESS) == [], (width, path)
+                browser.value(f"{AXE};0")
+                assert browser.value(BROKEN) == [], (width, path)
                 ground = browser.value("getComputedStyle(document.body).backgroundColor")
                 assert (sum(int(one) for one in re.findall(r"\d+", ground)) < 300) == dark
         assert browser.errors == []
@@ -160,6 +179,20 @@ def test_markup_is_valid(lab: Lab) -> None:
         # It does not know an attribute of WAI-ARIA 1.1.
         wrong = [line for line in done.stderr.splitlines() if "aria-current" not in line]
         assert not wrong and done.returncode < 2, path
+    with Browser(lab.lan) as browser:
+        browser.open(f"http://{OWN}/")
+        assert browser.value(STYLES) == []
+
+
+@pytest.mark.one_card
+def test_the_judges_find_what_is_wrong(lab: Lab) -> None:
+    with Browser(lab.lan) as browser:
+        browser.open(f"http://{OWN}/sessions")
+        browser.value("document.body.insertAdjacentHTML('beforeend', '<img src=\"/icon.svg\"><style>"
+                      "p { colour: red; top: 3pxx } @media print { p { top: 1px; margin: a } }</style>')")
+        assert [one.strip() for one in browser.value(STYLES)] == ["colour: red", "top: 3pxx", "margin: a"]
+        browser.value(f"{AXE};0")
+        assert "image-alt" in [broken[0] for broken in browser.value(BROKEN)]
 
 
 # --- Prometheus and the dashboard -------------------------------------------------------------

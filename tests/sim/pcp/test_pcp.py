@@ -168,7 +168,7 @@ def test_nonce(box: Gateway) -> None:
     pcp(box, map_request(A.ip, 5000, 1000))
     for lifetime in (2000, 0):
         no = pcp(box, map_request(A.ip, 5000, lifetime, nonce=OTHER))
-        assert (no.result, no.lifetime, no.nonce) == (pc.NOT_AUTHORIZED, pc.LONG, OTHER)
+        assert (no.result, no.lifetime, no.nonce) == (pc.NOT_AUTHORIZED, 1000, OTHER)
     assert pmp(box, pmp_map(5000)).result == pc.NOT_AUTHORIZED
     assert pcp(box, map_request(A.ip, 0, 0, nonce=OTHER)).result == pc.NOT_AUTHORIZED
     box.wait(900)
@@ -233,6 +233,19 @@ def test_beside_port_forwardings(start: Start) -> None:
     assert pcp(box, map_request(A.ip, 8000, 0)).result == pc.NOT_AUTHORIZED
     assert pcp(box, map_request(B.ip, 8000, suggest=80), B).outside_port != 80
     assert arrives(box, 80, A, 8000)
+
+
+def test_the_port_of_the_other_protocol(start: Start) -> None:
+    """It is for the same host only (RFC 6886 section 3.3)."""
+    box = quiet(start(CONFIG + f"nat.forward tcp 80 {A.ip}:8000\n"))
+    assert pcp(box, map_request(A.ip, 5000)).outside_port == 5000
+    for got in (pcp(box, map_request(B.ip, 5000, protocol=TCP), B), pcp(box, map_request(B.ip, 80), B)):
+        assert got.result == pc.SUCCESS and got.outside_port not in (80, 5000)
+    assert pmp(box, pmp_map(5001, tcp=True, suggest=5000), B).outside_port != 5000
+    strict = map_request(B.ip, 5002, protocol=TCP, suggest=5000, options=option(pc.PREFER_FAILURE))
+    assert pcp(box, strict, B).result == pc.CANNOT_PROVIDE_EXTERNAL
+    assert pcp(box, map_request(A.ip, 5000, protocol=TCP)).outside_port == 5000
+    assert pcp(box, map_request(A.ip, 80)).outside_port == 80
 
 
 def test_epoch(box: Gateway) -> None:
@@ -344,7 +357,7 @@ def test_headers(box: Gateway) -> None:
         assert pcp(box, good[:1] + bytes([opcode]) + good[2:]).result == pc.UNSUPP_OPCODE
     assert pcp(box, map_request(B.ip, 5000)).result == pc.ADDRESS_MISMATCH
     assert pcp(box, map_request("2001:db8::1", 5000)).result == pc.ADDRESS_MISMATCH
-    for length in (24, 28, 56, 57):
+    for length in (24, 28, 56, 57, 59):
         assert pcp(box, good[:length]).result == pc.MALFORMED_REQUEST
     for load in (bytes(1100 - 60), bytes(1101 - 60), bytes(1200)):
         got = pcp(box, good + load)
@@ -355,6 +368,32 @@ def test_headers(box: Gateway) -> None:
         assert ask(box, data) is None
     assert box.drops()["pcp-message"] == len(silent)
     assert box.stats()["pcp_mappings"] == 0 and box.stats()["nat_mappings"] == 0
+
+
+@pytest.mark.parametrize("length", [2, 5, 23, 24, 25, 57, 60, 1100, 1101, 1201])
+@pytest.mark.parametrize("version", [1, 2, 3])
+def test_answers_with_the_request(box: Gateway, version: int, length: int) -> None:
+    """The request up to 1100 bytes, with zeros up to a header and a multiple of 4 (section 8.2). Below a header only
+    another version is answered.
+    """
+    data = bytes([version, pc.MAP]) + bytes(i % 251 + 1 for i in range(length - 2))
+    answer = ask(box, data)
+    if version == 2 and length < 24:
+        assert answer is None
+        return
+    assert answer is not None and answer[0] == 2 and len(answer) == min(max((length + 3) // 4 * 4, 24), 1100)
+    assert answer[24:] == data[24:1100] + bytes(len(answer) - max(min(length, 1100), 24))
+    whole = length % 4 == 0 and 24 < length <= 1100
+    assert pc.parse(answer).result == (pc.UNSUPP_VERSION if version != 2 else pc.ADDRESS_MISMATCH if whole
+                                       else pc.ADDRESS_MISMATCH if length == 24 else pc.MALFORMED_REQUEST)
+
+
+def test_our_outer_address_is_not_served(box: Gateway) -> None:
+    """Not even for hosts of the inside (RFC 6886 section 3.3): port unreachable."""
+    for data in (map_request(A.ip, 5000), pc.pmp_address()):
+        [sent] = box.lan(IP(src=A.ip, dst=OUTSIDE) / Udp(sport=40000, dport=pc.PORT) / Raw(data))
+        assert (sent.ip.payload.type, sent.ip.payload.code) == (3, 3)
+    assert box.stats()["pcp_requests"] == 0
 
 
 def test_announce(box: Gateway) -> None:
