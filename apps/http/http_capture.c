@@ -72,20 +72,37 @@ static bool now(struct gw *gw, struct http_job *job, struct http_out *o)
 	return false;
 }
 
-static bool interfaces(struct gw *gw, struct http_job *job, struct http_out *o)
+static const char form_begin[] =
+        "<form action=\"/capture.pcapng\" method=\"get\">\n<label for=\"of\">Packets</label>\n"
+        "<select id=\"of\" name=\"of\">\n<option value=\"all\">all interfaces</option>\n"
+        "<option value=\"drops\">dropped</option>\n";
+static const char form_end[] =
+        "</select>\n<label for=\"end\">Address</label>\n"
+        "<input id=\"end\" name=\"end\" maxlength=\"48\" placeholder=\"192.168.1.10:5000\" "
+        "autocomplete=\"off\" spellcheck=\"false\">\n<button type=\"submit\">Download</button>\n"
+        "</form>\n<p class=\"quiet\">The file is for Wireshark or tshark. It holds what users send "
+        "and receive, but no packets of this server. The console command capture chooses what is "
+        "kept.</p>\n";
+
+/* The form, where there is something to download. */
+static bool form(struct gw *gw, struct http_job *job, struct http_out *o)
 {
 	(void)job;
+	o->cost++;
+	if (!gw->capture)
+		return false;
+	http_put(o, form_begin, sizeof form_begin - 1);
 	for (uint32_t i = 0; i < gw->n_iface; i++) {
 		http_print(o, "<option>");
 		http_out_html(o, gw->iface[i].name);
 		http_print(o, "</option>\n");
 	}
-	o->cost++;
+	http_put(o, form_end, sizeof form_end - 1);
 	return false;
 }
 
 const struct http_slot http_capture_slots[HTTP_CAPTURE_SLOTS] = {
         {"head", http_html_head},
         {"now", now},
-        {"interfaces", interfaces},
+        {"form", form},
 };

@@ -16,7 +16,7 @@ from labkit.lab import Lab
 from labkit.wait import until
 
 OWN = net.LAN_GATEWAY
-CONFIG = net.NAT + "serve http\n"
+CONFIG = net.NAT + "serve http\nhttp.capture on\n"
 
 
 def curl(lab: Lab, path: str, *more: str) -> str:
@@ -53,7 +53,7 @@ def test_curl(lab: Lab) -> None:
 def test_capture_for_wireshark(nic: str, make_lab: Callable[..., Lab], tmp_path: Path) -> None:
     """tshark reads what curl downloads: a ping on both sides of the NAT, and a drop with its reason."""
     lab = make_lab((nic, nic))
-    lab.boot(CONFIG + "http.capture on\n")
+    lab.boot(CONFIG)
     free = lab.packets_free()
     lab.wait_ping()
     lab.lan.run("ping", "-n", "-c3", "-i0.05", "-w10", "-s1400", net.FAR_SERVER)
