@@ -10,6 +10,7 @@ tests accept a NAT that is known to work.
 
 import os
 import sys
+import zlib
 from collections.abc import Callable, Iterator
 from typing import Any, Generic, TypeVar
 
@@ -121,12 +122,20 @@ def make_lab() -> Iterator[Callable[..., Lab]]:
 
 
 def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
-    """Runs a test that takes `nic` once for each NIC model; both interfaces have the same."""
+    """Runs a test that takes `nic` with one of the NIC models, always the same; with --all once for each. Both
+    interfaces have the same."""
     if "nic" in metafunc.fixturenames:
         linux = metafunc.config.getoption("--gateway") == "linux"
         one = metafunc.definition.get_closest_marker("one_card")
         # Module scope: the tests of a module with one card run together, so that labs can be kept.
-        metafunc.parametrize("nic", [net.LINUX] if linux else NICS[:1] if one else NICS, scope="module")
+        metafunc.parametrize("nic", [net.LINUX] if linux else NICS[:1] if one else _cards_of(metafunc), scope="module")
+
+
+def _cards_of(metafunc: pytest.Metafunc) -> tuple[str, ...]:
+    """All NIC models, or one that the test's name gives: half of a file's tests have each."""
+    if metafunc.config.getoption("--all"):
+        return NICS
+    return (NICS[zlib.crc32(metafunc.definition.nodeid.encode()) % len(NICS)],)
 
 
 @pytest.fixture
