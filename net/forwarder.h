@@ -115,6 +115,12 @@ struct forwarder {
 	 * behind the last line. An empty line means that a bounded search has found nothing yet;
 	 * it is not printed. NULL: no listings. */
 	bool (*show)(struct gw *gw, enum listing what, uint32_t *cursor, char *buf, size_t size);
+	/* For a forwarder that counts the sessions of each inside host: writes the host at place
+	 * *cursor of its table, which is 0 at first, and the number of its sessions, and moves the
+	 * cursor. 0 sessions: that place has no host. False behind the last place. NULL: it counts
+	 * none. */
+	bool (*host)(const struct gw *gw, uint32_t *cursor, struct prefix *host,
+	             uint32_t *sessions);
 };
 
 #endif

@@ -192,4 +192,5 @@ const struct forwarder forwarder_clat = {
         .port_give = nat_own_port_give,
         .tick = clat_tick,
         .show = clat_show,
+        .host = clat_show_host,
 };

@@ -35,3 +35,8 @@ bool clat_show(struct gw *gw, enum listing what, uint32_t *cursor, char *buf, si
 	return what == SHOW_SESSIONS &&
 	       filter6_show_behind(gw, &clat_of(gw)->filter, cursor, buf, size, show_own);
 }
+
+bool clat_show_host(const struct gw *gw, uint32_t *cursor, struct prefix *host, uint32_t *sessions)
+{
+	return !clat_of(gw)->routed && nat_show_host(gw, cursor, host, sessions);
+}

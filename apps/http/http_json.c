@@ -161,6 +161,21 @@ static bool tables(struct gw *gw, struct http_job *job, struct http_out *o)
 	return true;
 }
 
+static bool talkers(struct gw *gw, struct http_job *job, struct http_out *o)
+{
+	char text[FMT_IP6 + 4];
+	struct http_talkers *t = &http_of(gw)->talkers;
+	if (http_talkers_search(gw, t, job, o))
+		return true;
+	for (uint32_t i = 0; i < t->n; i++) {
+		next(job, o);
+		http_print(o, "{\"host\":");
+		http_out_json(o, http_talkers_text(text, &t->shown[i]));
+		http_print(o, ",\"sessions\":%u}", t->shown[i].sessions);
+	}
+	return false;
+}
+
 static bool dns(struct gw *gw, struct http_job *job, struct http_out *o)
 {
 	char name[HTTP_FACT];
@@ -205,5 +220,5 @@ const struct http_slot http_json_slots[HTTP_JSON_SLOTS] = {
         {"reason", reason},     {"time", time_of_day}, {"forwarded", forwarded},
         {"dropped", dropped},   {"tables", tables},    {"interfaces", interfaces},
         {"leases", leases},     {"dns", dns},          {"drops", drops},
-        {"log", log_lines},
+        {"log", log_lines},     {"talkers", talkers},
 };

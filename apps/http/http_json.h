@@ -4,7 +4,7 @@
 
 #include "apps/http/http_page.h"
 
-#define HTTP_JSON_SLOTS 16u
+#define HTTP_JSON_SLOTS 17u
 
 extern const struct http_slot http_json_slots[HTTP_JSON_SLOTS];
 

@@ -5,6 +5,7 @@
 #include "apps/http/http_page.h"
 #include "apps/http/http_rates.h"
 #include "apps/http/http_request.h"
+#include "apps/http/http_talkers.h"
 #include "net/tcp/tcp.h"
 
 #ifndef HTTP_CONNECTIONS
@@ -41,6 +42,7 @@ struct http {
 	uint64_t requests, errors;
 	struct http_out out;
 	struct http_rates rates;
+	struct http_talkers talkers;
 };
 
 struct http *http_of(const struct gw *gw);

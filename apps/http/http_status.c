@@ -176,6 +176,28 @@ static bool tables(struct gw *gw, struct http_job *job, struct http_out *o)
 	return true;
 }
 
+static bool talkers(struct gw *gw, struct http_job *job, struct http_out *o)
+{
+	char text[FMT_IP6 + 4];
+	struct http_talkers *t = &http_of(gw)->talkers;
+	if (http_talkers_search(gw, t, job, o))
+		return true;
+	for (uint32_t i = 0; i < t->n; i++) {
+		const char *host = http_talkers_text(text, &t->shown[i]);
+		if (!http_talkers_is_one(&t->shown[i])) /* a search asks for one address */
+			http_print(o, "<tr><td>%s</td>", host);
+		else
+			http_print(o, "<tr><td><a href=\"/sessions?address=%s\">%s</a></td>", host,
+			           host);
+		http_print(o, "<td class=\"number\">%u</td></tr>\n", t->shown[i].sessions);
+		o->cost++;
+	}
+	if (t->n == 0)
+		http_print(o,
+		           "<tr><td>no host has sessions</td><td class=\"number\">0</td></tr>\n");
+	return false;
+}
+
 static bool dns(struct gw *gw, struct http_job *job, struct http_out *o)
 {
 	char name[HTTP_FACT], text[24];
@@ -220,13 +242,8 @@ static bool log_lines(struct gw *gw, struct http_job *job, struct http_out *o)
 }
 
 const struct http_slot http_status_slots[HTTP_STATUS_SLOTS] = {
-        {"head", http_html_head},
-        {"hostname", hostname},
-        {"facts", facts},
-        {"interfaces", interfaces},
-        {"tables", tables},
-        {"leases", leases},
-        {"dns", dns},
-        {"drops", drops},
+        {"head", http_html_head},   {"hostname", hostname}, {"facts", facts},
+        {"interfaces", interfaces}, {"tables", tables},     {"talkers", talkers},
+        {"leases", leases},         {"dns", dns},           {"drops", drops},
         {"log", log_lines},
 };

@@ -4,7 +4,7 @@
 
 #include "apps/http/http_page.h"
 
-#define HTTP_STATUS_SLOTS 9u
+#define HTTP_STATUS_SLOTS 10u
 
 extern const struct http_slot http_status_slots[HTTP_STATUS_SLOTS];
 

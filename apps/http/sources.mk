@@ -17,3 +17,4 @@ SRC += apps/http/http_query.c
 SRC += apps/http/http_rates.c
 SRC += apps/http/http_request.c
 SRC += apps/http/http_status.c
+SRC += apps/http/http_talkers.c

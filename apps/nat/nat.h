@@ -73,6 +73,8 @@ extern const struct count_table nat_counts;
 void nat_show_session(const struct gw *gw, const struct nat *n, const struct nat_session *s,
                       char *buf, size_t size);
 bool nat_show(struct gw *gw, enum listing what, uint32_t *cursor, char *buf, size_t size);
+/* The hook `host` of forwarder.h. */
+bool nat_show_host(const struct gw *gw, uint32_t *cursor, struct prefix *host, uint32_t *sessions);
 
 /* True for an external address. */
 static inline bool nat_is_external(const struct nat *n, ip4 a)

@@ -85,4 +85,5 @@ const struct forwarder forwarder_nat = {
         .port_give = nat_own_port_give,
         .tick = tick,
         .show = show,
+        .host = nat_show_host,
 };

@@ -72,3 +72,18 @@ bool nat_show(struct gw *gw, enum listing what, uint32_t *cursor, char *buf, siz
 {
 	return what == SHOW_SESSIONS && show_session(gw, nat_of(gw), cursor, buf, size);
 }
+
+bool nat_show_host(const struct gw *gw, uint32_t *cursor, struct prefix *host, uint32_t *sessions)
+{
+	const struct nat_table *t = &nat_of(gw)->table;
+	if (*cursor >= t->host_free.fresh)
+		return false;
+	const struct nat_host *h = &t->host[(*cursor)++];
+	*sessions = h->n_mappings ? h->n_sessions : 0;
+	*host = (struct prefix){.addr.v4 = ip4_from_raw(h->ip), .len = 32};
+	if (*sessions && t->inside6 && nat_inside_is6(h->ip)) {
+		const struct nat_inside *e = nat_inside_of(t->inside6, h->ip);
+		*host = (struct prefix){.addr = {.is6 = true, .v6 = e->addr}, .len = e->len};
+	}
+	return true;
+}

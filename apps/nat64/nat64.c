@@ -253,4 +253,5 @@ const struct forwarder forwarder_nat64 = {
         .tune = nat64_tune,
         .tick = nat64_tick,
         .show = nat64_show,
+        .host = nat_show_host,
 };

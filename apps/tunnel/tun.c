@@ -96,6 +96,12 @@ static bool tun_show(struct gw *gw, enum listing what, uint32_t *cursor, char *b
 	return tun_of(gw)->has_nat && nat_show(gw, what, cursor, buf, size);
 }
 
+static bool tun_show_host(const struct gw *gw, uint32_t *cursor, struct prefix *host,
+                          uint32_t *sessions)
+{
+	return tun_of(gw)->has_nat && nat_show_host(gw, cursor, host, sessions);
+}
+
 const struct forwarder forwarder_tun = {
         .no_wan6 = true,
         .keys = {&nat_section, &tun_section},
@@ -112,4 +118,5 @@ const struct forwarder forwarder_tun = {
         .ip6 = tun_ip6,
         .tick = tun_tick,
         .show = tun_show,
+        .host = tun_show_host,
 };
