@@ -197,13 +197,19 @@ static __attribute__((noinline)) void tell(struct nat_table *t, const struct nat
 	        [NAT_UDP] = PROTO_UDP, [NAT_TCP] = PROTO_TCP, [NAT_ICMP] = PROTO_ICMP};
 	const struct nat_mapping *m = &t->mapping[s->mapping];
 	struct export_event *e = export_event_next(t->events);
-	bool ports = m->proto != NAT_OTHER;
 	e->kind = (uint8_t)kind;
-	e->proto = ports ? proto[m->proto] : (uint8_t)m->in_port;
-	e->in_port = ports ? m->in_port : 0;
-	e->out_port = ports ? m->ext_port : 0;
+	e->proto = proto[m->proto];
+	e->in_port = m->in_port;
+	e->out_port = m->ext_port;
+	if (UNLIKELY(m->proto == NAT_OTHER)) {
+		e->proto = (uint8_t)m->in_port;
+		e->in_port = e->out_port = 0;
+	}
 	e->outside = ip4_from_raw(m->ext_ip);
-	nat_event_inside(t, e, m->in_ip);
+	e->inside.is6 = false;
+	e->inside.v4 = ip4_from_raw(m->in_ip);
+	if (t->inside6)
+		nat_event_inside(t, e, m->in_ip);
 }
 
 struct nat_session *nat_session_new(struct nat_table *t, struct nat_mapping *m, uint32_t rem_ip,

@@ -5,6 +5,7 @@
 #include "net/tcp/tcp.h"
 
 #define SECOND_US 1000000ull
+#define AGAIN_US  2000u   /* until cards have sent what fills the pool of packets */
 #define HOLD_US   200000u /* behind the first datagram: its next hop may have to be asked for */
 
 bool export_has_receivers(const struct gw *gw)
@@ -92,6 +93,17 @@ bool export_ends(struct gw *gw, struct export_receiver *r, struct udp_ends *ends
 	if (r->first_us == 0)
 		r->first_us = gw->clock.us;
 	return true;
+}
+
+struct pkt *export_packet(struct gw *gw, uint32_t most)
+{
+	struct pkt *p = pkt_alloc(gw->pool);
+	if (p && pkt_put(p, most))
+		return p;
+	if (p)
+		pkt_free(p);
+	gw_wake_at(gw, gw->clock.us + AGAIN_US);
+	return NULL;
 }
 
 bool export_tick(struct gw *gw)

@@ -46,6 +46,10 @@ static inline const struct export_event *export_event_at(const struct export *x,
  * later. */
 bool export_ends(struct gw *gw, struct export_receiver *r, struct udp_ends *ends);
 
+/* Room for a message of `most` bytes; NULL when no packet is free: it is tried again soon, also
+ * where nothing else wakes the gateway. */
+struct pkt *export_packet(struct gw *gw, uint32_t most);
+
 /* Sends messages to a syslog server (export_syslog.c), and records to a collector
  * (export_ipfix.c): a bounded piece; true when there is more that can be sent now. */
 bool export_syslog_tick(struct gw *gw, struct export_receiver *r);

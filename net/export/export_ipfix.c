@@ -77,17 +77,6 @@ static uint64_t time_ms(uint64_t us)
 	return (wall ? wall : us) / 1000;
 }
 
-/* The same for an event. Many have one millisecond, so most need no division. */
-static uint64_t event_ms(struct export_ms *c, uint64_t us)
-{
-	uint64_t wall = wall_at(us), at = wall ? wall : us;
-	if (at - c->begins_us >= 1000) {
-		c->ms = at / 1000;
-		c->begins_us = c->ms * 1000;
-	}
-	return c->ms;
-}
-
 static uint8_t *template(uint8_t *at, uint32_t number, const uint16_t (*field)[2], uint32_t n)
 {
 	put16(at, number);
@@ -111,54 +100,87 @@ static uint8_t *templates(uint8_t *at)
 	return at;
 }
 
-static uint8_t *record(struct export_ms *last, uint8_t *at, const struct export_event *e)
+/* Writes the time of an event. Many have one millisecond, so most need no division. `boot` is
+ * wall_at(0). */
+ALWAYS_INLINE void put_time(struct export_ms *last, uint8_t *at, uint64_t boot, uint64_t us)
 {
-	uint64_t ms = event_ms(last, e->us);
-	put32(at, (uint32_t)(ms >> 32));
-	put32(at + 4, (uint32_t)ms);
-	bool block = export_event_is_block(e);
-	at[8] = event_number[e->kind][e->inside.is6];
-	at += 9;
-	if (!block)
-		*at++ = e->proto;
-	uint32_t n = e->inside.is6 ? 16 : 4;
-	memcpy(at, e->inside.is6 ? (const void *)&e->inside.v6 : (const void *)&e->inside.v4, n);
-	at += n;
-	if (!block) {
-		store16(at, e->in_port);
-		at += 2;
+	uint64_t is = boot + us;
+	if (is - last->begins_us >= 1000) {
+		uint64_t ms = is / 1000;
+		last->begins_us = ms * 1000;
+		last->high = swap32((uint32_t)(ms >> 32));
+		last->low = swap32((uint32_t)ms);
 	}
-	store32(at, ip4_raw(e->outside));
-	store16(at + 4, e->out_port);
-	if (block)
-		store16(at + 6, e->last_port);
-	return at + (block ? 8 : 6);
+	store32(at, last->high);
+	store32(at + 4, last->low);
+}
+
+ALWAYS_INLINE uint8_t *put_inside(uint8_t *at, const struct export_event *e, bool six)
+{
+	uint32_t n = six ? sizeof e->inside.v6 : sizeof e->inside.v4;
+	memcpy(at, six ? (const void *)&e->inside.v6 : (const void *)&e->inside.v4, n);
+	return at + n;
+}
+
+/* The records of one layout: until an event has another one, or the message is full. `is` is a
+ * constant of each call: there are up to 20,000 sessions a second. */
+ALWAYS_INLINE uint8_t *set_of(struct export *x, struct export_receiver *r, uint8_t *at,
+                              const uint8_t *end, uint32_t is)
+{
+	uint64_t boot = wall_at(0);
+	uint32_t n = 0, most = (uint32_t)(x->ring.end - r->event), first = (uint32_t)r->event;
+	bool six = is & 1;
+	for (; n < most && at + layout[is].bytes <= end; n++) {
+		const struct export_event *e = export_event_at(x, first + n);
+		if (layout_of(e) != is)
+			break;
+		put_time(&x->last, at, boot, e->us);
+		at[8] = event_number[e->kind][six];
+		at += 9;
+		if (is < 2)
+			*at++ = e->proto;
+		at = put_inside(at, e, six);
+		if (is < 2) {
+			store16(at, e->in_port);
+			at += 2;
+		}
+		store32(at, ip4_raw(e->outside));
+		store16(at + 4, e->out_port);
+		if (is >= 2)
+			store16(at + 6, e->last_port);
+		at += is < 2 ? 6 : 8;
+	}
+	r->event += n;
+	x->records += n;
+	return at;
 }
 
 /* Writes sets of records until the message is full; neighbours of one layout share a set. */
-static uint8_t *records(struct export *x, struct export_receiver *r, uint8_t *at, uint8_t *end)
+static uint8_t *records(struct export *x, struct export_receiver *r, uint8_t *at,
+                        const uint8_t *end)
 {
-	uint8_t *set = NULL;
-	uint32_t last = 0;
-	for (; r->event < x->ring.end; r->event++) {
-		const struct export_event *e = export_event_at(x, r->event);
-		uint32_t is = layout_of(e);
-		bool other = !set || is != last;
-		if (at + (other ? SET : 0) + layout[is].bytes > end)
+	while (r->event < x->ring.end) {
+		uint32_t is = layout_of(export_event_at(x, r->event));
+		uint8_t *set = at;
+		if (at + SET + layout[is].bytes > end)
 			break;
-		if (other) {
-			if (set)
-				put16(set + 2, (uint32_t)(at - set));
-			set = at;
-			last = is;
-			put16(set, FIRST + is);
-			at += SET;
+		at += SET;
+		switch (is) {
+		case 0:
+			at = set_of(x, r, at, end, 0);
+			break;
+		case 1:
+			at = set_of(x, r, at, end, 1);
+			break;
+		case 2:
+			at = set_of(x, r, at, end, 2);
+			break;
+		default:
+			at = set_of(x, r, at, end, 3);
 		}
-		at = record(&x->last, at, e);
-		x->records++;
-	}
-	if (set)
+		put16(set, FIRST + is);
 		put16(set + 2, (uint32_t)(at - set));
+	}
 	return at;
 }
 
@@ -197,12 +219,11 @@ bool export_ipfix_tick(struct gw *gw, struct export_receiver *r)
 			gw_wake_at(gw, due);
 			return false;
 		}
-		struct pkt *p = pkt_alloc(gw->pool);
-		if (!p || !pkt_put(p, MOST) || !export_ends(gw, r, &ends)) {
-			if (p)
-				pkt_free(p);
+		if (i == 0 && !export_ends(gw, r, &ends))
 			return false;
-		}
+		struct pkt *p = export_packet(gw, MOST);
+		if (!p)
+			return false;
 		send(gw, r, &ends, p);
 		if (r->first_us == gw->clock.us)
 			return false;

@@ -26,9 +26,17 @@ struct export_receiver {
 	uint64_t lost;
 };
 
-/* A millisecond, and when it begins in microseconds. */
+/* A millisecond: when it begins in microseconds, and its number as it is sent. */
 struct export_ms {
-	uint64_t ms, begins_us;
+	uint64_t begins_us;
+	uint32_t high, low;
+};
+
+/* Syslog: the middle of each message, which is made for one of our addresses. */
+struct export_middle {
+	struct addr own;
+	uint32_t n; /* bytes; 0: none is made yet */
+	char text[64];
 };
 
 struct export
@@ -43,6 +51,7 @@ struct export
 	uint32_t n;
 	char second[WALL_TEXT]; /* the time of the last message, without its milliseconds */
 	uint64_t second_us;     /* and that as kernel/lib/wall.h counts */
+	struct export_middle middle;
 	uint64_t messages, lost, connections;    /* of syslog */
 	uint64_t records, datagrams, unrecorded; /* of IPFIX */
 };

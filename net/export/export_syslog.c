@@ -32,6 +32,53 @@ static char *put(char *at, const char *text, uint32_t n)
 	return at + n;
 }
 
+/* The digits of the numbers below 256, and how many: most numbers of an event are parts of
+ * addresses, and there are up to 20,000 a second. */
+static struct octet {
+	char text[3];
+	uint8_t n;
+} octet[256];
+
+static void make_octets(void)
+{
+	for (uint32_t i = 0; i < ARRAY_SIZE(octet); i++) {
+		struct octet *o = &octet[i];
+		if (i >= 100)
+			o->text[o->n++] = (char)('0' + i / 100);
+		if (i >= 10)
+			o->text[o->n++] = (char)('0' + i / 10 % 10);
+		o->text[o->n++] = (char)('0' + i % 10);
+	}
+}
+
+/* Writes up to 4 bytes. */
+static char *put_octet(char *at, uint32_t v)
+{
+	memcpy(at, &octet[v], sizeof octet[v]);
+	return at + octet[v].n;
+}
+
+/* Two digits of a number below 100. */
+static char *put_pair(char *at, uint32_t v)
+{
+	memcpy(at, octet[100 + v].text + 1, 2);
+	return at + 2;
+}
+
+static char *put_port(char *at, uint16_t wire)
+{
+	uint32_t v = swap16(wire), high = v / 100;
+	if (v < 256)
+		return put_octet(at, v);
+	if (v < 10000) {
+		at = put_octet(at, high);
+	} else {
+		*at++ = (char)('0' + high / 100);
+		at = put_pair(at, high % 100);
+	}
+	return put_pair(at, v % 100);
+}
+
 static char *put_number(char *at, uint32_t v)
 {
 	char digits[10];
@@ -45,7 +92,7 @@ static char *put_number(char *at, uint32_t v)
 static char *put_ip4(char *at, ip4 a)
 {
 	for (unsigned i = 0; i < 4; i++) {
-		at = put_number(at, a.b[i]);
+		at = put_octet(at, a.b[i]);
 		*at++ = '.';
 	}
 	return at - 1;
@@ -79,51 +126,55 @@ static char *put_time(char *at, struct export *x, uint64_t us)
 	return at;
 }
 
-static char *put_head(char *at, struct export *x, uint32_t pri, uint64_t us, const struct addr *us6,
-                      const char *id)
+/* What stands behind the time of every message: our address, who we are, this start. */
+static void make_middle(struct export_middle *m, uint32_t boot, const struct addr *own)
 {
+	char *at = m->text;
+	m->own = *own;
+	*at++ = ' ';
+	at = put_addr(at, own);
+	at = PUT(at, " baregate ");
+	at = put_number(at, boot);
+	*at++ = ' ';
+	m->n = (uint32_t)(at - m->text);
+}
+
+/* Begins a message; MSGID follows. */
+static char *put_head(char *at, struct export *x, uint32_t pri, uint64_t us, const struct addr *own)
+{
+	if (x->middle.n == 0 || !addr_eq(&x->middle.own, own))
+		make_middle(&x->middle, x->boot, own);
 	*at++ = '<';
-	at = put_number(at, pri);
+	at = put_octet(at, pri);
 	at = PUT(at, ">1 ");
 	at = put_time(at, x, us);
-	*at++ = ' ';
-	at = put_addr(at, us6);
-	at = PUT(at, " baregate ");
-	at = put_number(at, x->boot);
-	*at++ = ' ';
-	at = put(at, id, (uint32_t)strlen(id));
-	*at++ = ' ';
-	return at;
+	memcpy(at, x->middle.text, sizeof x->middle.text); /* a constant needs no call */
+	return at + x->middle.n;
 }
 
 static char *put_event(char *at, const struct export_event *e)
 {
-	static const char *const kind[EXPORT_KINDS] = {
-	        [EXPORT_SESSION] = "begin",
-	        [EXPORT_SESSION_END] = "end",
-	        [EXPORT_BLOCK] = "begin",
-	        [EXPORT_BLOCK_END] = "end",
-	};
 	bool block = export_event_is_block(e);
+	bool ends = e->kind == EXPORT_SESSION_END || e->kind == EXPORT_BLOCK_END;
 	at = block ? PUT(at, "[block@32473 event=\"") : PUT(at, "[session@32473 event=\"");
-	at = put(at, kind[e->kind], (uint32_t)strlen(kind[e->kind]));
+	at = ends ? PUT(at, "end") : PUT(at, "begin");
 	if (!block) {
 		at = PUT(at, "\" proto=\"");
-		at = put_number(at, e->proto);
+		at = put_octet(at, e->proto);
 	}
 	at = PUT(at, "\" inside=\"");
 	at = put_addr(at, &e->inside);
 	if (!block) {
 		at = PUT(at, "\" inport=\"");
-		at = put_number(at, swap16(e->in_port));
+		at = put_port(at, e->in_port);
 	}
 	at = PUT(at, "\" outside=\"");
 	at = put_ip4(at, e->outside);
 	at = block ? PUT(at, "\" first=\"") : PUT(at, "\" outport=\"");
-	at = put_number(at, swap16(e->out_port));
+	at = put_port(at, e->out_port);
 	if (block) {
 		at = PUT(at, "\" last=\"");
-		at = put_number(at, swap16(e->last_port));
+		at = put_port(at, e->last_port);
 	}
 	return PUT(at, "\"]");
 }
@@ -162,45 +213,56 @@ static void count_lines(struct gw *gw, struct export_receiver *r)
 	}
 }
 
-/* Writes the next message of a receiver into buf (MOST bytes). Gives its length, 0 when there is
- * none. It is not taken off before `took`. */
-static uint32_t next_message(struct gw *gw, struct export_receiver *r, const struct addr *own,
-                             char *buf)
+/* What the next message of a receiver is. */
+enum next { NOTHING, LOSSES, LINE, EVENT };
+
+static enum next what_is_next(struct gw *gw, struct export_receiver *r)
 {
-	struct export *x = &gw->export;
-	char line[LOG_LINE];
-	uint64_t cursor = r->cursor, us;
 	count_lines(gw, r);
 	bool events = export_waiting(gw, r) > 0;
+	if (r->lost != r->lost_told)
+		return LOSSES;
+	return r->cursor != log_end() ? LINE : events ? EVENT : NOTHING;
+}
+
+/* Writes it into buf (MOST bytes), and gives its length. It is not taken off before `took`. */
+static uint32_t next_message(struct gw *gw, const struct export_receiver *r, enum next what,
+                             const struct addr *own, char *buf)
+{
+	struct export *x = &gw->export;
 	char *at = buf;
-	if (r->lost != r->lost_told) {
-		at = put_head(at, x, LOST_PRI, gw->clock.us, own, "lost");
-		at = PUT(at, "- messages that were not sent in time: ");
-		at = put_number(at, (uint32_t)(r->lost - r->lost_told));
-	} else if (log_next(&cursor, line, sizeof line)) {
-		const char *text = split(line, &us);
-		at = put_head(at, x, LOG_PRI, us, own, "log");
-		at = PUT(at, "- ");
-		at = put(at, text, (uint32_t)strlen(text));
-	} else if (events) {
+	if (what == EVENT) {
 		const struct export_event *e = export_event_at(x, r->event);
-		at = put_head(at, x, EVENT_PRI, e->us, own,
-		              export_event_is_block(e) ? "block" : "session");
+		at = put_head(at, x, EVENT_PRI, e->us, own);
+		at = export_event_is_block(e) ? PUT(at, "block ") : PUT(at, "session ");
 		at = put_event(at, e);
+	} else if (what == LOSSES) {
+		at = put_head(at, x, LOST_PRI, gw->clock.us, own);
+		at = PUT(at, "lost - messages that were not sent in time: ");
+		at = put_number(at, (uint32_t)(r->lost - r->lost_told));
+	} else {
+		char line[LOG_LINE];
+		uint64_t cursor = r->cursor, us;
+		if (!log_next(&cursor, line, sizeof line))
+			return 0;
+		const char *text = split(line, &us);
+		at = put_head(at, x, LOG_PRI, us, own);
+		at = PUT(at, "log - ");
+		at = put(at, text, (uint32_t)strlen(text));
 	}
 	return (uint32_t)(at - buf);
 }
 
 /* The message of next_message was sent. */
-static void took(struct gw *gw, struct export_receiver *r)
+static void took(struct gw *gw, struct export_receiver *r, enum next what)
 {
 	char line[LOG_LINE];
 	gw->export.messages++;
-	if (r->lost != r->lost_told)
+	if (what == LOSSES)
 		r->lost_told = r->lost;
-	else if (log_next(&r->cursor, line, sizeof line))
+	else if (what == LINE && log_next(&r->cursor, line, sizeof line))
 		r->line++;
-	else
+	else if (what == EVENT)
 		r->event++;
 }
 
@@ -214,17 +276,16 @@ static bool waits(struct gw *gw, struct export_receiver *r)
 static bool udp_tick(struct gw *gw, struct export_receiver *r)
 {
 	struct udp_ends ends;
-	for (uint32_t i = 0; i < MESSAGES && waits(gw, r); i++) {
-		struct pkt *p = pkt_alloc(gw->pool);
-		uint8_t *m = p ? pkt_put(p, MOST) : NULL;
-		if (!m || !export_ends(gw, r, &ends)) {
-			if (p)
-				pkt_free(p);
+	enum next what;
+	if (!export_ends(gw, r, &ends))
+		return false;
+	for (uint32_t i = 0; i < MESSAGES && (what = what_is_next(gw, r)) != NOTHING; i++) {
+		struct pkt *p = export_packet(gw, MOST);
+		if (!p)
 			return false;
-		}
-		p->len = next_message(gw, r, &ends.local, (char *)m);
+		p->len = next_message(gw, r, what, &ends.local, (char *)p->data);
 		udp_send(gw, p, &ends);
-		took(gw, r);
+		took(gw, r, what);
 		if (r->first_us == gw->clock.us)
 			return false;
 	}
@@ -288,8 +349,9 @@ static bool tcp_tick_one(struct gw *gw, struct export_receiver *r)
 	const struct udp_ends *ends = tcp_ends(gw, r->conn);
 	if (!r->open || !ends)
 		return false;
-	for (uint32_t i = 0; i < MESSAGES && waits(gw, r); i++) {
-		uint32_t n = next_message(gw, r, &ends->local, buf + 6);
+	enum next what;
+	for (uint32_t i = 0; i < MESSAGES && (what = what_is_next(gw, r)) != NOTHING; i++) {
+		uint32_t n = next_message(gw, r, what, &ends->local, buf + 6);
 		char digits[6];
 		uint32_t d = (uint32_t)(put_number(digits, n) - digits);
 		char *at = buf + 6 - d - 1;
@@ -299,7 +361,7 @@ static bool tcp_tick_one(struct gw *gw, struct export_receiver *r)
 			tcp_push(gw, r->conn);
 			return false; /* until something is acknowledged */
 		}
-		took(gw, r);
+		took(gw, r, what);
 	}
 	tcp_push(gw, r->conn);
 	return waits(gw, r);
@@ -309,5 +371,7 @@ bool export_syslog_tick(struct gw *gw, struct export_receiver *r)
 {
 	if (!waits(gw, r))
 		return false;
+	if (octet[0].n == 0)
+		make_octets();
 	return r->to.tcp ? tcp_tick_one(gw, r) : udp_tick(gw, r);
 }

@@ -54,10 +54,15 @@ class Symbols:
         return self.names[at] if at >= 0 else "(below the image)"
 
 
-def profile(counts: Counts, symbols: Symbols, packets: int, top: int) -> str:
+def by_function(counts: Counts, symbols: Symbols) -> Counter[str]:
     by_name: Counter[str] = Counter()
     for address, count in counts.blocks.items():
         by_name[symbols.name(address)] += count
+    return by_name
+
+
+def profile(counts: Counts, symbols: Symbols, packets: int, top: int) -> str:
+    by_name = by_function(counts, symbols)
     total = sum(by_name.values()) or 1
     unit = "instructions/packet" if packets else "instructions"
     lines = [f"| function | {unit} | share |", "| --- | --- | --- |"]
