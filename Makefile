@@ -80,12 +80,12 @@ say = $(if $(V),,@echo "  $1 $@"; )
 
 .DEFAULT_GOAL = image
 .DELETE_ON_ERROR:
-.PHONY: image deps packages run images test test-programs test-long untested fresh bench bochs fuzz lint clean format
+.PHONY: image deps packages run images test test-programs test-long untested fresh bench bench-papers bochs fuzz lint clean format
 
 image: images/gateway.elf images/gateway.sym
 
 # For these goals missing packages are installed before anything is compiled.
-NEED_PACKAGES = run images pictures test test-programs test-long untested bench bochs fuzz fuzz-coverage lint deps packages
+NEED_PACKAGES = run images pictures test test-programs test-long untested bench bench-papers bochs fuzz fuzz-coverage lint deps packages
 FIRST = $(if $(filter $(NEED_PACKAGES),$(MAKECMDGOALS)),packages)
 
 # A change of the Makefile, the compiler or its flags rebuilds every object.
@@ -148,6 +148,9 @@ fresh:
 
 bench: deps image
 	tools/bench/run $(BENCH)
+
+bench-papers: deps image
+	tools/papers/run $(BENCH)
 
 # The image on every processor model of Bochs; this takes some minutes.
 bochs: deps image

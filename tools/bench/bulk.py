@@ -64,6 +64,8 @@ class Net:
 
 
 def enable_ipv6(host: Namespace, interface: str) -> None:
+    """Without addresses from advertisements: a server of UDP would answer from one of them."""
+    host.sysctl(f"ipv6.conf.{interface}.autoconf", 0)
     for kind in ("all", "default", interface):
         host.sysctl(f"ipv6.conf.{kind}.disable_ipv6", 0)
 

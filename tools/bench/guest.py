@@ -313,7 +313,7 @@ class Guest:
             return process.poll() is not None  # the wait for `ready` reports QEMU's output
 
         try:
-            until(found, 5, "a vCPU thread")
+            until(found, 30, "a vCPU thread")
         except Timeout as late:
             raise GuestError(f"{self.row.name}: {late}") from None
 

@@ -31,7 +31,7 @@ class LoadGen:
         command += ["--gateway-lan", guest.LAN_ADDRESS.split("/", maxsplit=1)[0]]
         command += ["--gateway-wan", guest.WAN_ADDRESS.split("/", maxsplit=1)[0]]
         command += ["--client", guest.CLIENT, "--server", guest.SERVER]
-        if setup.backend in ("vhost", "stream"):
+        if setup.backend in ("vhost", "stream", "packet"):
             command.append(f"--{setup.backend}")
         if split:
             command.append("--split")

@@ -27,15 +27,12 @@ static struct dgram_endpoint *of(struct endpoint *endpoint)
 	return (struct dgram_endpoint *)endpoint;
 }
 
-static unsigned dgram_send(struct endpoint *endpoint, const struct frame *const *frames, unsigned n)
+unsigned socket_send(int fd, const struct frame *const *frames, unsigned n)
 {
-	struct dgram_endpoint *d = of(endpoint);
 	struct mmsghdr messages[BURST];
 	struct iovec parts[BURST];
 	int sent;
 
-	if (!d->connected)
-		return 0;
 	if (n > BURST)
 		n = BURST;
 	memset(messages, 0, n * sizeof(messages[0]));
@@ -46,13 +43,11 @@ static unsigned dgram_send(struct endpoint *endpoint, const struct frame *const 
 		messages[i].msg_hdr.msg_iov = &parts[i];
 		messages[i].msg_hdr.msg_iovlen = 1;
 	}
-	sent = sendmmsg(d->fd, messages, n, MSG_DONTWAIT);
-	if (sent < 0 && (errno == ECONNREFUSED || errno == ENOTCONN))
-		d->connected = false;
+	sent = sendmmsg(fd, messages, n, MSG_DONTWAIT);
 	return sent > 0 ? (unsigned)sent : 0;
 }
 
-static unsigned dgram_recv(struct endpoint *endpoint, struct frame *frames, unsigned max)
+unsigned socket_recv(int fd, struct frame *frames, unsigned max)
 {
 	struct mmsghdr messages[BURST];
 	struct iovec parts[BURST];
@@ -67,10 +62,29 @@ static unsigned dgram_recv(struct endpoint *endpoint, struct frame *frames, unsi
 		messages[i].msg_hdr.msg_iov = &parts[i];
 		messages[i].msg_hdr.msg_iovlen = 1;
 	}
-	got = recvmmsg(of(endpoint)->fd, messages, max, MSG_DONTWAIT, NULL);
+	got = recvmmsg(fd, messages, max, MSG_DONTWAIT, NULL);
 	for (int i = 0; i < got; i++)
 		frames[i].len = messages[i].msg_len;
 	return got > 0 ? (unsigned)got : 0;
+}
+
+static unsigned dgram_send(struct endpoint *endpoint, const struct frame *const *frames, unsigned n)
+{
+	struct dgram_endpoint *d = of(endpoint);
+	unsigned sent;
+
+	if (!d->connected)
+		return 0;
+	errno = 0;
+	sent = socket_send(d->fd, frames, n);
+	if (sent == 0 && (errno == ECONNREFUSED || errno == ENOTCONN))
+		d->connected = false;
+	return sent;
+}
+
+static unsigned dgram_recv(struct endpoint *endpoint, struct frame *frames, unsigned max)
+{
+	return socket_recv(of(endpoint)->fd, frames, max);
 }
 
 /* QEMU may start after us: connecting is repeated until its socket exists. */

@@ -18,6 +18,8 @@
 /* After this time without an arrival, the packets in flight count as lost; even a busy machine
  * needs less. */
 #define STALL_NS 1000000000u
+/* After this time without an arrival, an open phase that has ended waits no longer. */
+#define SILENCE_NS 250000000u
 
 struct counts {
 	uint64_t made[SIDES]; /* by clients; by servers on their own initiative */
@@ -27,6 +29,7 @@ struct counts {
 	uint64_t late;        /* overtaken by later packets of their flow */
 	uint64_t bad;         /* our packets, but wrong */
 	uint64_t dropped;     /* by the generator: no room to queue an answer */
+	uint64_t refused;     /* the guest had no room for a packet, in a phase that is `open` */
 	uint64_t empty;       /* times that nothing was in flight at full load */
 	uint64_t stalls;      /* times that a whole window was lost */
 };
@@ -76,6 +79,10 @@ static bool flush(int side)
 		moved = moved || taken != 0;
 		if (taken < n)
 			break;
+	}
+	if (run.phase != NULL && run.phase->open) {
+		run.now.refused += q->count;
+		q->count = 0;
 	}
 	return moved;
 }
@@ -350,6 +357,7 @@ static void print_result(const struct snapshot *a, const struct snapshot *b,
 	       (unsigned long long)(end->forwarded - begin->forwarded),
 	       (unsigned long long)(end->answered - begin->answered),
 	       (unsigned long long)(end->empty - begin->empty));
+	printf(", \"refused\": %llu", (unsigned long long)run.now.refused);
 	if (plan.mode == MODE_DNS)
 		printf(", \"failed\": %llu", (unsigned long long)(end->failed - begin->failed));
 	/* These cover the whole phase, with frames that arrived after its end. */
@@ -362,9 +370,19 @@ static void print_result(const struct snapshot *a, const struct snapshot *b,
 	printf("}\n");
 }
 
+/* In an open phase packets are lost by design: when nothing has come for long, nothing will. */
+static bool silent(const struct phase *p)
+{
+	uint64_t last = run.arrival_ns[LAN] > run.arrival_ns[WAN] ? run.arrival_ns[LAN]
+	                                                          : run.arrival_ns[WAN];
+
+	return p->open && clock_ns() - last > SILENCE_NS;
+}
+
 static bool finished(const struct phase *p)
 {
-	return p->once && run.now.made[LAN] == p->traffic.flows && in_flight(LAN) == 0;
+	return p->once && run.now.made[LAN] == p->traffic.flows &&
+	       (in_flight(LAN) == 0 || silent(p));
 }
 
 void engine_run(const struct phase *phase)
@@ -401,7 +419,8 @@ void engine_run(const struct phase *phase)
 	/* The last packets still count as received, even if they are late on a busy machine. */
 	do
 		turn_for(0.1);
-	while (in_flight(LAN) + in_flight(WAN) != 0 && clock_ns() < b.ns + 2000000000);
+	while (in_flight(LAN) + in_flight(WAN) != 0 && clock_ns() < b.ns + 2000000000 &&
+	       !silent(phase));
 	print_result(&a, &b, &end);
 	run.phase = NULL;
 }

@@ -2,12 +2,12 @@
 /*
  * Command line and command loop of the load generator.
  *
- *     gen --lan LOCAL,REMOTE --wan LOCAL,REMOTE [--vhost|--stream] [--split]
+ *     gen --lan LOCAL,REMOTE --wan LOCAL,REMOTE [--vhost|--stream|--packet] [--split]
  *         --mode nat|route|wire|6to4|xlat|nat64|dns --hops N
  *         --gateway-lan A --gateway-wan A --client A --server A [--hosts N]
  *
  * With --vhost, LOCAL is the path of a vhost-user socket that QEMU connects to (REMOTE unused);
- * the same with --stream, for a UNIX stream socket.
+ * the same with --stream, for a UNIX stream socket. With --packet LOCAL is an interface.
  * --split removes mergeable receive buffers from the offered features.
  *
  * Commands come on standard input, one a line; each is answered by one line of JSON:
@@ -85,6 +85,8 @@ static void parse_word(struct phase *p, const char *key, const char *value)
 		p->random = n != 0;
 	else if (strcmp(key, "once") == 0)
 		p->once = n != 0;
+	else if (strcmp(key, "open") == 0)
+		p->open = n != 0;
 	else if (strcmp(key, "fresh") == 0)
 		p->traffic.fresh = n != 0;
 	else if (strcmp(key, "flows") == 0)
@@ -166,7 +168,7 @@ static void command(char *line)
 }
 
 static char *socket_arg[SIDES];
-static bool use_vhost, use_stream, mergeable = true;
+static bool use_vhost, use_stream, use_packet, mergeable = true;
 
 static void parse_options(int argc, char **argv)
 {
@@ -175,6 +177,7 @@ static void parse_options(int argc, char **argv)
 	        {"wan", required_argument, NULL, 'w'},
 	        {"vhost", no_argument, NULL, 'v'},
 	        {"stream", no_argument, NULL, 't'},
+	        {"packet", no_argument, NULL, 'p'},
 	        {"split", no_argument, NULL, 'x'},
 	        {"mode", required_argument, NULL, 'm'},
 	        {"hosts", required_argument, NULL, 'h'},
@@ -200,6 +203,9 @@ static void parse_options(int argc, char **argv)
 			break;
 		case 't':
 			use_stream = true;
+			break;
+		case 'p':
+			use_packet = true;
 			break;
 		case 'x':
 			mergeable = false;
@@ -248,6 +254,8 @@ static void open_endpoints(void)
 			endpoints[side] = vhost_open(socket_arg[side], mergeable);
 		else if (use_stream)
 			endpoints[side] = stream_open(socket_arg[side]);
+		else if (use_packet)
+			endpoints[side] = packet_open(socket_arg[side]);
 		else
 			endpoints[side] = dgram_open(socket_arg[side], remote ? remote : "");
 		if (endpoints[side] == NULL)

@@ -11,6 +11,7 @@
  *   dgram.c     an endpoint over QEMU's -netdev dgram: one frame at a time, at the guest's rate
  *   stream.c    an endpoint over QEMU's -netdev stream: bursts that fill the guest's ring
  *   vhost.c     an endpoint that is a vhost-user back end for virtio-net
+ *   packet.c    an endpoint over an Ethernet interface of this machine
  *
  * Side 0 is the LAN (clients), side 1 the WAN (servers).
  */
@@ -50,6 +51,12 @@ struct endpoint_ops {
 struct endpoint *dgram_open(const char *local, const char *remote);
 struct endpoint *stream_open(const char *path);
 struct endpoint *vhost_open(const char *path, bool mergeable);
+/* An Ethernet interface of this machine, for a gateway that is a machine of its own. */
+struct endpoint *packet_open(const char *interface);
+
+/* Send and receive at most BURST frames, one a datagram, without waiting; give their number. */
+unsigned socket_send(int fd, const struct frame *const *frames, unsigned n);
+unsigned socket_recv(int fd, struct frame *frames, unsigned max);
 
 /* ---- hosts and flows ---- */
 
@@ -155,6 +162,7 @@ struct phase {
 	bool back;       /* only servers send */
 	bool random;     /* flows in random order, otherwise in turn */
 	bool once;       /* each flow exactly once, then the phase ends */
+	bool open;       /* a packet is lost that the guest has no room for; otherwise it waits */
 };
 
 extern struct endpoint *endpoints[SIDES];

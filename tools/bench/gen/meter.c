@@ -103,14 +103,40 @@ static double quantile(const struct samples *s, double q)
 	return (double)s->ns[at] / 1000.0;
 }
 
+static int by_value(const void *a, const void *b)
+{
+	int32_t x = *(const int32_t *)a, y = *(const int32_t *)b;
+
+	return (x > y) - (x < y);
+}
+
+/* IPDV (RFC 8219, section 7.3.2): each delay less the delay of the packet before, in order of
+ * arrival. */
+static void changes_print(const char *name, const struct samples *s)
+{
+	unsigned n = s->count - 1;
+	int32_t *change = n != 0 ? malloc(n * sizeof(*change)) : NULL;
+
+	if (change == NULL)
+		return;
+	for (unsigned i = 0; i < n; i++)
+		change[i] = (int32_t)((int64_t)s->ns[i + 1] - (int64_t)s->ns[i]);
+	qsort(change, n, sizeof(*change), by_value);
+	printf(", \"%s_change\": {\"min\": %.1f, \"median\": %.1f, \"max\": %.1f}", name,
+	       change[0] / 1000.0, change[n / 2] / 1000.0, change[n - 1] / 1000.0);
+	free(change);
+}
+
 void samples_print(const char *name, struct samples *s)
 {
 	if (s->count == 0) {
 		printf(", \"%s\": null", name);
 		return;
 	}
+	changes_print(name, s);
 	qsort(s->ns, s->count, sizeof(*s->ns), by_size);
-	printf(", \"%s\": {\"samples\": %u, \"min\": %.1f, \"median\": %.1f, \"p99\": %.1f, "
-	       "\"max\": %.1f}",
-	       name, s->count, quantile(s, 0), quantile(s, 0.5), quantile(s, 0.99), quantile(s, 1));
+	printf(", \"%s\": {\"samples\": %u, \"min\": %.1f, \"p1\": %.1f, \"median\": %.1f, "
+	       "\"p99\": %.1f, \"p999\": %.1f, \"max\": %.1f}",
+	       name, s->count, quantile(s, 0), quantile(s, 0.01), quantile(s, 0.5),
+	       quantile(s, 0.99), quantile(s, 0.999), quantile(s, 1));
 }

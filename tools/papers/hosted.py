@@ -1,0 +1,318 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: BSD-2-Clause
+"""The parts with real hosts: network namespaces with ping, iperf3, curl and nginx, and gateways between them.
+
+    hosted.py --part V-tcp --effort quick --image FILE --out FILE
+
+A program of its own, which tools/papers/run starts, because it moves into private namespaces.
+"""
+
+from __future__ import annotations
+
+import argparse
+import contextlib
+import dataclasses
+import json
+import os
+import re
+import sys
+import time
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from pathlib import Path
+
+HERE = Path(__file__).resolve().parent
+sys.path[:0] = [str(HERE), str(HERE.parent / "bench"), str(HERE.parent)]
+
+import bulk
+import guest
+import voip
+from labkit import linuxguest, sandbox
+from labkit.lab import FAR_SERVER, Lab
+from labkit.netns import CommandFailed, end_process
+from labkit.wait import Timeout
+from results import EFFORTS, Effort, Figure
+
+ROOT = HERE.parent.parent
+NIC = "e1000"
+TCP_SIZES = [128, 256, 512, 768, 1024, 1280, 1460]  # table V: bytes of the IP packet
+NAT_FILES = [8, 16, 32, 64]  # table VI, KB
+SITE_FILES = [4, 8, 16, 32, 64, 100, 120, 150]  # tables VIII and IX, KB
+# Tables XII and XV, Mbit/s behind. Table XII ends at 90.
+LOADS = [10, 20, 30, 40, 50, 60, 70, 80, 90, 100, 120, 140, 160, 180, 200]
+FETCHES = 20
+CARRIED = 0.9  # the share of the traffic behind that must come through
+NGINX = "/usr/sbin/nginx"
+IP_AND_TCP = 40
+BACKGROUND = 1232  # bytes of payload of a background packet: 1,280 with IPv6 and UDP
+FAILED = (guest.GuestError, CommandFailed, Timeout, OSError, KeyError, ValueError, IndexError)
+
+
+@dataclass
+class Place:
+    """The hosts around the gateway (or the pair of them) of one row."""
+
+    part: str
+    row: guest.Row
+    lab: Lab
+    net: bulk.Net
+    gateways: list[guest.Guest]
+    core: int
+    figures: list[Figure]
+
+    def add(self, what: str, x: float, run: int, value: float, void: str = "") -> None:
+        self.figures.append(Figure(self.part, self.row.name, what, x, run, value, void))
+
+    def pinned(self, *words: str) -> list[str]:
+        return ["taskset", "-c", str(self.core), *words]
+
+    def vcpu_seconds(self) -> float:
+        """Time that the first gateway's vCPU thread has run, by the scheduler: ticks would miss its short turns."""
+        one = self.gateways[0]
+        assert one.process is not None
+        text = Path(f"/proc/{one.process.pid}/task/{one.vcpu}/schedstat").read_text(encoding="ascii")
+        return int(text.split()[0]) / 1e9
+
+    def received(self) -> int:
+        """Bytes of all frames that have reached the server."""
+        links = json.loads(self.net.server.ip("-s -j link show"))
+        return sum(int(link["stats64"]["rx"]["bytes"]) for link in links if link["ifname"] != "lo")
+
+
+@contextlib.contextmanager
+def place(part: str, row: guest.Row, setup: guest.Setup, figures: list[Figure]) -> Iterator[Place]:
+    """NAT rows: one gateway between LAN and WAN. 6to4 rows: two of the same kind, a host behind each."""
+    pair = row.path == "6to4"
+    with Lab((NIC,) * (3 if pair else 2)) as lab, contextlib.ExitStack() as stack:
+        taps = [port.tap for port in lab.ports]
+        gateways = [guest.Guest(row, setup, Path(lab.directory), (taps[0], taps[1]))]
+        if pair:
+            far = bulk.far_tap(lab, False)
+            stack.callback(os.close, far)
+            gateways.append(guest.Guest(row, setup, Path(lab.directory), (taps[2], far), guest.FAR_WAN_ADDRESS))
+        for one in gateways:
+            stack.callback(one.stop)
+            one.start()
+        if row.path == "wire":
+            # The floor only moves frames: LAN and WAN are one network.
+            lab.lan.ip("address add 203.0.113.7/24 dev lan0")
+            lab.lan.ip(f"route replace {FAR_SERVER} via 203.0.113.1")
+            net = bulk.Net(lab.lan, lab.wan, FAR_SERVER)
+        else:
+            net = bulk.address_sites(lab) if pair else bulk.address_hosts(lab, row)
+        lab.wait_ping(net.address, timeout=60)
+        yield Place(part, row, lab, net, gateways, setup.cores[1], figures)
+
+
+# ---- what is measured in a place ----
+
+
+def tcp_by_size(here: Place, effort: Effort) -> None:
+    """Table V: 16 connections of iperf3, with segments of the paper's packet sizes."""
+    here.net.server.start(*here.pinned("iperf3", "--server"))
+    here.net.server.wait_port(5201)
+    seconds = max(2.0, effort.seconds)
+    for run in range(effort.runs):
+        for size in effort.points(TCP_SIZES):
+            words = ["--parallel", "16", "--set-mss", str(int(size) - IP_AND_TCP)]
+            try:
+                moved = bulk.transfer(here.net, here.gateways[0], seconds, words)
+                here.add("TCP, Mbit/s", size, run, moved.gigabytes * 8000 / moved.seconds)
+            except FAILED as error:
+                here.add("TCP, Mbit/s", size, run, float("nan"), str(error).splitlines()[0])
+
+
+@contextlib.contextmanager
+def web(here: Place, files: list[int]) -> Iterator[str]:
+    """nginx on the server, with a file of each size in KB; gives the address as it stands in a URL."""
+    if not Path(NGINX).exists():
+        raise CommandFailed(f"{NGINX} is missing: tools/deps installs it")
+    folder = Path(here.lab.directory)
+    (folder / "web").mkdir(exist_ok=True)
+    for size in files:
+        (folder / "web" / str(size)).write_bytes(os.urandom(size * 1024))
+    os.chmod(folder, 0o755)
+    six = ":" in here.net.address
+    conf = here.lab.file("nginx.conf", f"""
+        user root; daemon off; worker_processes 1; pid {folder}/nginx.pid; error_log {folder}/nginx.log;
+        events {{ worker_connections 256; }}
+        http {{ access_log off; client_body_temp_path {folder}/t1; proxy_temp_path {folder}/t2;
+               fastcgi_temp_path {folder}/t3; uwsgi_temp_path {folder}/t4; scgi_temp_path {folder}/t5;
+               server {{ listen {"[::]:80 ipv6only=on" if six else "80"}; root {folder}/web; }} }}
+        """)
+    server = here.net.server.start(*here.pinned(NGINX, "-p", str(folder), "-c", conf))
+    try:
+        here.net.server.wait_port(80)
+        yield f"[{here.net.address}]" if six else here.net.address
+    finally:
+        end_process(server)
+
+
+def fetches(here: Place, files: list[int], effort: Effort, mbit: int) -> None:
+    """Time of a TCP connection, and from the request to the first byte of the answer, by the size of the file. With
+    `mbit` IPv6 traffic in the background."""
+    with web(here, files) as host, background(here, mbit):
+        for run in range(effort.runs):
+            for size in effort.points(files):
+                command = ["curl", "--silent", "--max-time", "10", "--header", "Connection: close"]
+                command += ["--write-out", "%{time_connect} %{time_pretransfer} %{time_starttransfer} %{time_total} "
+                            "%{size_download}\\n"]
+                for _ in range(FETCHES):
+                    command += ["--output", "/dev/null", f"http://{host}/{int(size)}"]
+                try:
+                    lines = here.net.client.run(*here.pinned(*command), timeout=240).stdout.splitlines()
+                    took = [[float(word) for word in line.split()] for line in lines]
+                    wrong = sum(one[4] != size * 1024 for one in took)
+                    void = f"{wrong} of {len(took)} files incomplete" if wrong or len(took) != FETCHES else ""
+                    here.add("connection, ms", size, run, middle([one[0] for one in took]) * 1000, void)
+                    here.add("response, ms", size, run, middle([one[2] - one[1] for one in took]) * 1000, void)
+                    here.add("whole file, ms", size, run, middle([one[3] for one in took]) * 1000, void)
+                except FAILED as error:
+                    here.add("connection, ms", size, run, float("nan"), str(error).splitlines()[0])
+
+
+def middle(values: list[float]) -> float:
+    return sorted(values)[len(values) // 2]
+
+
+@contextlib.contextmanager
+def background(here: Place, mbit: int) -> Iterator[None]:
+    """UDP in IPv6 (or IPv4 where the hosts have no IPv6) from the client to the server, in packets of 1,280 bytes."""
+    if mbit == 0:
+        yield
+        return
+    port = "5202"
+    server = here.net.server.start(*here.pinned("iperf3", "--server", "--port", port))
+    here.net.server.wait_port(int(port))
+    words = ["iperf3", "--client", here.net.address, "--port", port, "--udp", "--bitrate", f"{mbit}M"]
+    sender = here.net.client.start(*here.pinned(*words, "--length", str(BACKGROUND), "--time", "600"))
+    try:
+        yield
+    finally:
+        end_process(sender)
+        end_process(server)
+
+
+def pings(here: Place, effort: Effort) -> None:
+    """Tables XII and XV: ping6 of 1,400 bytes and the processor's time, by the traffic behind."""
+    count = 100 if effort.every == 1 else 30
+    idle = busy_share(here, lambda: here.net.client.run("sleep", "2"))
+    for run in range(effort.runs):
+        for load in effort.points(LOADS):
+            with background(here, int(load)):
+                pings_at(here, load, run, count, idle)
+
+
+def pings_at(here: Place, load: float, run: int, count: int, idle: float) -> None:
+    """One repetition at one load. `idle` is the vCPU's share without traffic."""
+    words = ["ping", "-q", "-n", "-c", str(count), "-i", "0.02", "-s", "1400", here.net.address]
+    said: list[str] = []
+
+    def ask() -> None:
+        said.append(here.net.client.run(*here.pinned(*words), check=False).stdout)
+
+    here.net.client.run(*here.pinned("ping", "-q", "-c", "5", "-i", "0.1", here.net.address), check=False)
+    began, before = time.monotonic(), here.received()
+    busy = busy_share(here, ask)
+    passed = (here.received() - before) * 8e-6 / (time.monotonic() - began)
+    found = re.search(r"= [\d.]+/([\d.]+)/", said[0])
+    lost = re.search(r"([\d.]+)% packet loss", said[0])
+    void = "" if found else "no answers"
+    if passed < load * CARRIED:
+        void = void or f"only {passed:.0f} Mbit/s came through"
+    here.add("ping6, ms", load, run, float(found[1]) if found else float("nan"), void)
+    here.add("ping6 lost, %", load, run, float(lost[1]) if lost else float("nan"))
+    here.add("vCPU above idle, %", load, run, max(0.0, busy - idle) * 100, void)
+    here.add("came through, Mbit/s", load, run, passed)
+
+
+def busy_share(here: Place, act: Callable[[], object]) -> float:
+    """The share of the time of `act` that the first gateway's vCPU ran."""
+    began, before = time.monotonic(), here.vcpu_seconds()
+    act()
+    return (here.vcpu_seconds() - before) / (time.monotonic() - began)
+
+
+def calls(here: Place, effort: Effort) -> None:
+    """Tables X, XI, XIII and XIV: calls by the traffic behind."""
+    seconds = 20 if effort.every == 1 else 5
+    caller = (here.net.client, "lan0", f"{guest.site6(guest.WAN_ADDRESS, 1)}:2")
+    callee = (here.net.server, "lan2", here.net.address)
+    # The first calls after a start teach hosts and gateways their neighbours, and do not count.
+    with contextlib.suppress(*FAILED):
+        voip.call(caller, callee, Path(here.lab.directory) / "calls", 2, here.pinned())
+    for run in range(effort.runs):
+        for load in effort.points(LOADS[:9]):
+            try:
+                with background(here, int(load)):
+                    said = voip.call(caller, callee, Path(here.lab.directory) / "calls", seconds, here.pinned())
+            except FAILED as error:
+                here.add("call set-up, ms", load, run, float("nan"), str(error).splitlines()[0])
+                continue
+            here.add("call set-up, ms", load, run, said.set_up_ms)
+            here.add("jitter, ms", load, run, said.jitter_ms)
+            here.add("RTP, kbit/s", load, run, said.kbit_s)
+            here.add("RTP lost, %", load, run, said.lost_percent)
+            here.add("MOS", load, run, said.mos)
+
+
+@dataclass(frozen=True)
+class Part:
+    """The rows of a part, and what is measured in the place of each."""
+
+    rows: tuple[str, ...]
+
+    def measure(self, name: str, here: Place, effort: Effort) -> None:
+        if name == "V-tcp":
+            tcp_by_size(here, effort)
+        elif name == "VI":
+            fetches(here, NAT_FILES, effort, 0)
+        elif name == "VIII":
+            fetches(here, SITE_FILES, effort, 50)
+        elif name == "X":
+            calls(here, effort)
+        else:
+            pings(here, effort)
+
+
+PARTS = {
+    "V-tcp": Part(("wire", "nat", "linux-nat")),
+    "VI": Part(("wire", "nat", "linux-nat")),
+    "VIII": Part(("6to4", "linux-sit")),
+    "X": Part(("6to4", "linux-sit")),
+    "XII": Part(("6to4", "linux-sit")),
+}
+
+
+def main() -> int:
+    parser = argparse.ArgumentParser(description="the papers' parts with real hosts")
+    parser.add_argument("--part", required=True, choices=PARTS)
+    parser.add_argument("--effort", required=True, choices=EFFORTS)
+    parser.add_argument("--image", type=Path, required=True)
+    parser.add_argument("--out", type=Path, required=True)
+    options = parser.parse_args()
+    try:
+        sandbox.enter([sys.executable, *sys.argv])
+    except sandbox.SandboxError as error:
+        print(f"papers: {options.part}: {error}", file=sys.stderr)
+        return 2
+    usable = sorted(os.sched_getaffinity(0))
+    cores = (usable[0], usable[1 if len(usable) > 1 else 0])
+    part, figures = PARTS[options.part], list[Figure]()
+    rows = [guest.ROWS[name] for name in part.rows]
+    linux = {row.what: linuxguest.build(ROOT / "build", row.what) for row in rows if row.linux}
+    setup = guest.Setup(NIC, "tap", options.image, linux, cores)
+    for row in rows:
+        print(f"papers: {options.part}: {row.name}", file=sys.stderr)
+        try:
+            with place(options.part, row, setup, figures) as here:
+                part.measure(options.part, here, EFFORTS[options.effort])
+        except FAILED as error:
+            print(f"papers: {options.part}: {row.name}: {error}", file=sys.stderr)
+            figures.append(Figure(options.part, row.name, "start", 0, 0, float("nan"), str(error).splitlines()[0]))
+    options.out.write_text(json.dumps([dataclasses.asdict(one) for one in figures]), encoding="utf-8")
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,173 @@
+# SPDX-License-Identifier: BSD-2-Clause
+"""The tables of the papers, as docs/papers has them, and which figures of ours stand beside each."""
+
+from __future__ import annotations
+
+import csv
+from dataclasses import dataclass
+from pathlib import Path
+
+FOLDER = Path(__file__).resolve().parent.parent.parent / "docs" / "papers"
+
+
+class Transcript:
+    """One table of a paper: the lines about its source, and its columns by name."""
+
+    def __init__(self, name: str) -> None:
+        lines = (FOLDER / f"{name}.csv").read_text(encoding="utf-8").splitlines()
+        self.source = [line.lstrip("# ") for line in lines if line.startswith("#")]
+        self.rows = list(csv.DictReader(line for line in lines if not line.startswith("#")))
+
+    def column(self, x: str, key: str) -> dict[float, float]:
+        """The values of a column by those of the column `x`."""
+        return {float(row[x]): float(row[key]) for row in self.rows if row[key]}
+
+
+@dataclass(frozen=True)
+class Curve:
+    """One line of a plot: what the paper measured, or what we did."""
+
+    title: str
+    key: str  # the paper's: a column, or TABLE/COLUMN of another table; ours: a row of the bench
+
+
+@dataclass(frozen=True)
+class Comparison:
+    """One quantity of a table: the paper's two systems beside our two."""
+
+    table: str  # as the paper numbers it
+    title: str
+    name: str  # of the transcript
+    x: str  # its column that varies
+    x_title: str
+    theirs: tuple[Curve, Curve]  # the bare PC (or the paper's own server), and what it is compared with
+    part: str
+    what: str
+    ours: tuple[Curve, Curve]
+    less_is_better: bool
+    differs: str  # what is not the same, in words
+    floor: str = ""  # a row whose figure is what the test network itself costs
+
+
+def _dissertation(bare: str, linux: str) -> tuple[Curve, Curve]:
+    return Curve("bare PC", bare), Curve("Linux", linux)
+
+
+def _ours(row: str, linux: str) -> tuple[Curve, Curve]:
+    return Curve("Baregate", row), Curve("Linux guest", linux)
+
+
+NAT = _ours("nat", "linux-nat")
+SITE = _ours("6to4", "linux-sit")
+FILE, LOAD = "file_kb", "load_mbps"
+COLOCATED = _dissertation("colocated_bare", "colocated_linux")
+RFC_WORDS = "The paper's clients used TCP frames of sizes that it does not give; ours are UDP frames of 60 bytes."
+CALLS = "Ten calls of 20 seconds of sipp with G.711 in place of one call of three minutes; jitter is RFC 3550's mean."
+PAIR = (
+    "Two gateways of the same kind stand back to back and share one processor core; the paper had one between a"
+    " network with a tunnel and one without."
+)
+
+COMPARISONS = (
+    Comparison(
+        "V", "round trip through NAT", "2012-v-nat-rtt-throughput", "packet_bytes", "IP packet, bytes",
+        _dissertation("bare_rtt_ms", "linux_rtt_ms"), "V-rtt", "round trip, ms", NAT, True,
+        "The paper sent 200 echo requests a size; ours are UDP packets, 1,000 a second, each answered."
+        " Packets of more than 1,460 bytes are left out.", "wire",
+    ),
+    Comparison(
+        "V", "TCP through NAT, 16 connections", "2012-v-nat-rtt-throughput", "packet_bytes", "IP packet, bytes",
+        _dissertation("bare_mbps", "linux_mbps"), "V-tcp", "TCP, Mbit/s", NAT, False,
+        "The paper's links carry 100 Mbit/s; ours have no limit. iperf3 takes the place of LanTraffic, seconds that of"
+        " ten minutes. Packets of 40 and 64 bytes hold no TCP segment of Linux.", "wire",
+    ),
+    Comparison(
+        "VI", "TCP connection through NAT", "2012-vi-nat-http", FILE, "file, KB",
+        _dissertation("bare_connection_ms", "linux_connection_ms"), "VI", "connection, ms", NAT, True,
+        "curl and nginx take the places of http_load and IIS. The time is curl's, not a capture's.", "wire",
+    ),
+    Comparison(
+        "VI", "HTTP response through NAT", "2012-vi-nat-http", FILE, "file, KB",
+        _dissertation("bare_response_ms", "linux_response_ms"), "VI", "response, ms", NAT, True,
+        "From the request to the first byte of the answer.", "wire",
+    ),
+    Comparison(
+        "VII", "processed packets by offered, TCP", "2012-vii-nat-packets", "offered_pps", "offered, packets/s",
+        _dissertation("bare_pps", "linux_pps"), "VII", "processed/s, the paper's rates", NAT, False,
+        RFC_WORDS + " At these rates neither of our guests is full.",
+    ),
+    Comparison(
+        "VII", "the same, rates scaled to our Linux guest", "2012-vii-nat-packets", "offered_pps",
+        "offered, packets/s of the paper", _dissertation("bare_pps", "linux_pps"), "VII", "processed/s, rates scaled",
+        NAT, False,
+        RFC_WORDS + " Every rate is multiplied by what our Linux guest forwards at most, divided by the 9,565 of the"
+        " paper's Linux. This is over vhost-user.",
+    ),
+    Comparison(
+        "VIII", "TCP connection through 6to4 with NAT in one box", "2012-viii-6to4-connection", FILE, "file, KB",
+        COLOCATED, "VIII", "connection, ms", SITE, True, PAIR + " 50 Mbit/s of UDP run behind.",
+    ),
+    Comparison(
+        "IX", "HTTP response through 6to4 with NAT in one box", "2012-ix-6to4-response", FILE, "file, KB",
+        COLOCATED, "VIII", "response, ms", SITE, True, PAIR + " The time is to the first byte of the answer.",
+    ),
+    Comparison(
+        "X", "jitter of a call", "2012-x-6to4-jitter", LOAD, "behind, Mbit/s", COLOCATED, "X", "jitter, ms", SITE, True,
+        PAIR + " " + CALLS,
+    ),
+    Comparison(
+        "XI", "set-up of a call", "2012-xi-6to4-call-setup", LOAD, "behind, Mbit/s", COLOCATED, "X", "call set-up, ms",
+        SITE, True, PAIR + " From INVITE to 200.",
+    ),
+    Comparison(
+        "XIII", "throughput of a call", "2012-xiii-6to4-voip-throughput", LOAD, "behind, Mbit/s", COLOCATED, "X",
+        "RTP, kbit/s", SITE, False, PAIR + " RTP packets of 172 bytes, 50 a second: 68.8 kbit/s are sent.",
+    ),
+    Comparison(
+        "XIV", "loss of a call", "2012-xiv-6to4-voip-loss", LOAD, "behind, Mbit/s", COLOCATED, "X", "RTP lost, %", SITE,
+        True, PAIR + " The paper gives no unit; percent are assumed.",
+    ),
+    Comparison(
+        "XII", "ping6 by the traffic behind", "2012-xii-6to4-rtt", LOAD, "behind, Mbit/s",
+        COLOCATED, "XII", "ping6, ms", SITE, True, PAIR + " Packets behind have 1,280 bytes; the paper gives no size.",
+    ),
+    Comparison(
+        "XV", "processor by the traffic behind", "2012-xv-6to4-cpu", LOAD, "behind, Mbit/s",
+        _dissertation("bare", "linux"), "XII", "vCPU above idle, %", SITE, True,
+        "Ours is the time of the emulator's vCPU thread less that when idle; it includes the emulation of the cards.",
+    ),
+    Comparison(
+        "2016 II, IV", "DNS64, time of 256 answers", "2016-iv-dns64", "clients", "questions in flight",
+        (Curve("mtd64-ng", "mean_ms"), Curve("BIND", "2016-ii-dns64/mean_ms")), "DNS-loop", "256 answers, ms",
+        (Curve("Baregate", "dns64"), Curve("BIND", "linux-bind")), True,
+        "mtd64-ng ran with 16 threads on four ARM cores; ours and BIND have one core each.",
+    ),
+    Comparison(
+        "2016 II, IV", "DNS64, answers a second", "2016-iv-dns64", "clients", "questions in flight",
+        (Curve("mtd64-ng", "queries_per_s"), Curve("BIND", "2016-ii-dns64/queries_per_s")), "DNS-loop", "answers/s",
+        (Curve("Baregate", "dns64"), Curve("BIND", "linux-bind")), False,
+        "As above. No name was asked before.",
+    ),
+)
+
+
+# Tables without a counterpart of ours, and why.
+ABSENT = (
+    ("II", "internal timings of the NAT", "`timings` has those of `ivi` only."),
+    ("VIII to XV, decoupled", "NAT and 6to4 in two boxes, in the combinations of two systems",
+     "Two gateways in a row on one core measure the core. Not built."),
+    ("2015, 1 to 18", "DNS64 servers on three machines and three systems",
+     "TOTD, OpenBSD and FreeBSD are not in Debian. The same servers on Linux stand in the table of DNS64 below."),
+    ("2016 I", "worker threads", "Baregate has no threads."),
+)
+
+WRONG = (
+    "Table II: at 14,000 packets a second, the times given make 2.8 % of the processor; the table has 0.46 %.",
+    "Table VII: with the mix at 9,000 packets a second the bare PC has 8,140, less than Linux's 8,722, and more again"
+    " at 10,000. This looks like a misprint.",
+    "Tables VIII to XV: the text's percentages are sometimes ratios less one, sometimes savings. Only ratios that were"
+    " computed from the tables stand here.",
+    "Table XIII: Linux carries a fifth less than the bare PC at loads where Table XIV has no loss. The text does not"
+    " explain it.",
+    "8,542 questions a second is a figure of the paper of 2017; that of 2016 has 9,289.",
+)
