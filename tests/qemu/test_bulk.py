@@ -1,11 +1,10 @@
 # SPDX-License-Identifier: BSD-2-Clause
 """Bulk TCP where the host hands over super-segments: taps with offloads, and cards that take them or not."""
 
-import contextlib
 import hashlib
 import socket
 import threading
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 
 import pytest
 from labkit import lab as net
@@ -14,7 +13,7 @@ from labkit.ivilab import IviLab, v6
 from labkit.lab import Lab, more_networks
 from labkit.nat64lab import Nat64Lab
 from labkit.netns import Namespace
-from labkit.relay import BadCable
+from labkit.relay import BAD_SERVER, host_behind
 from labkit.sixlab import SITE_HOST, SixLab
 from labkit.wait import until
 from supers import Supers
@@ -22,8 +21,6 @@ from supers import Supers
 CARDS = [("virtio", "virtio"), ("virtio", "e1000"), ("e1000", "virtio")]
 BLOCK = bytes(range(256)) * 4096  # 1 MB
 PORT = 5001
-BAD_ROUTER, BAD_SERVER = "198.18.7.1", "198.18.7.2"
-BadPath = Callable[[Lab, float, float], tuple[Namespace, BadCable]]
 
 
 def sent(connection: socket.socket, megabytes: int) -> str:
@@ -146,34 +143,14 @@ def test_small_mtu_on_one_side(make_lab: Callable[..., Lab], side: str) -> None:
     lab.check_no_leak(free)
 
 
-@pytest.fixture
-def bad_path() -> Iterator[BadPath]:
-    """A function that adds a host behind a cable with this loss and this share of late frames to a lab."""
-    with contextlib.ExitStack() as ends:
-        def add(lab: Lab, loss: float, late: float) -> tuple[Namespace, BadCable]:
-            far = Namespace("far")
-            ends.callback(far.close)
-            cable = BadCable((lab.wan, "bad0"), (far, "bad1"), loss=loss, late=late)
-            ends.callback(cable.close)
-            for space, name, address in ((lab.wan, "bad0", BAD_ROUTER), (far, "bad1", BAD_SERVER)):
-                space.ip(f"link set {name} up")
-                space.ip(f"address add {address}/24 dev {name}")
-            far.ip(f"route add default via {BAD_ROUTER}")
-            lab.wan.sysctl("ipv4.ip_forward", 1)
-            return far, cable
-        yield add
-
-
 @pytest.mark.long
 @pytest.mark.parametrize(("loss", "late"), [(0.01, 0.0), (0.0, 0.05), (0.01, 0.05)])
 @pytest.mark.parametrize("app", ["nat", "ivi"])
-def test_loss_and_reordering(track_lab: Callable[[Lab], None], bad_path: BadPath, app: str, loss: float,
-                             late: float) -> None:
+def test_loss_and_reordering(track_lab: Callable[[Lab], None], app: str, loss: float, late: float) -> None:
     """Behind the gateway segments get lost or overtake each other; a connection goes on both ways."""
     kind = IviLab if app == "ivi" else Lab
-    with kind(("virtio", "virtio"), vnet_hdr=True) as lab:
+    with kind(("virtio", "virtio"), vnet_hdr=True) as lab, host_behind(lab.wan, loss, late) as (far, cable):
         track_lab(lab)
-        far, cable = bad_path(lab, loss, late)
         if isinstance(lab, IviLab):
             lab.boot_ivi()
         else:

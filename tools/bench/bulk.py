@@ -1,14 +1,14 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: BSD-2-Clause
 """Bulk TCP through a gateway: iperf3 between two network namespaces with taps, up, down and both ways at once, with one
-connection and with eight.
+connection and with eight; then, with --offloads, over a path that loses packets and one that reorders them.
 
     bulk.py --nic e1000 --image FILE --rows nat,linux-nat --runs 5 --seconds 3 --out FILE [--offloads]
 
 Without --offloads the taps carry the frames of a wire. With it virtio-net guests may exchange large packets without
 checksums with the host, and Linux keeps its offloads. Translation has an IPv6 host on the LAN and the IPv4 server;
 Linux's plain forwarding, with which it is compared, has IPv4 on both sides. 6to4 has two gateways of the same kind back
-to back.
+to back. The bad paths are a cable behind the WAN server's host, which is a router then (labkit/relay.py).
 """
 
 from __future__ import annotations
@@ -26,14 +26,16 @@ sys.path[:0] = [str(HERE), str(HERE.parent)]
 
 import guest
 import inside
-from labkit.lab import FAR_SERVER, LAN_GATEWAY, WAN_GATEWAY, Lab
+from labkit.lab import FAR_SERVER, LAN_GATEWAY, LAN_HOST, WAN_GATEWAY, Lab
 from labkit.netns import CommandFailed, Namespace
+from labkit.relay import BAD_SERVER, host_behind
 from labkit.wait import Timeout
 
 WAYS = {"up": [], "down": ["--reverse"], "both": ["--bidir"]}
 STREAMS = {"": 1, "8": 8}
+BAD_PATHS = {"loss": (0.01, 0.0), "late": (0.0, 0.05)}  # the shares of frames that are lost, and that others overtake
 XLAT_NETWORK = guest.XLAT_PREFIX.removesuffix("/96")
-LAN_HOST6, FAR_SERVER6 = f"{XLAT_NETWORK}192.168.1.2", f"{XLAT_NETWORK}{FAR_SERVER}"
+NAT64_NETWORK = guest.NAT64_ADDRESS.partition("192")[0]
 
 
 @dataclass(frozen=True)
@@ -62,6 +64,11 @@ class Net:
     server: Namespace
     address: str
 
+    def behind(self, server: Namespace) -> Net:
+        """The same with the host of a bad path as the server."""
+        prefix = XLAT_NETWORK if self.address.startswith(XLAT_NETWORK) else ""
+        return Net(self.client, server, prefix + BAD_SERVER)
+
 
 def enable_ipv6(host: Namespace, interface: str) -> None:
     """Without addresses from advertisements: a server of UDP would answer from one of them."""
@@ -74,13 +81,15 @@ def address_hosts(lab: Lab, row: guest.Row) -> Net:
     """Gives the hosts what the row's path needs beside the lab's addresses."""
     if row.path == "nat":
         return Net(lab.lan, lab.wan, FAR_SERVER)
-    lab.wan.ip(f"route add 192.168.1.0/24 via {WAN_GATEWAY}")
-    if row.path != "xlat":
+    if row.path != "nat64":
+        lab.wan.ip(f"route add 192.168.1.0/24 via {WAN_GATEWAY}")
+    if row.path == "route":
         return Net(lab.lan, lab.wan, FAR_SERVER)
+    own = XLAT_NETWORK if row.path == "xlat" else NAT64_NETWORK
     enable_ipv6(lab.lan, "lan0")
-    lab.lan.ip(f"address add {LAN_HOST6}/120 dev lan0 nodad")
-    lab.lan.ip(f"route add {guest.XLAT_PREFIX} via {XLAT_NETWORK}{LAN_GATEWAY}")
-    return Net(lab.lan, lab.wan, FAR_SERVER6)
+    lab.lan.ip(f"address add {own}{LAN_HOST}/120 dev lan0 nodad")
+    lab.lan.ip(f"route add {guest.XLAT_PREFIX} via {own}{LAN_GATEWAY}")
+    return Net(lab.lan, lab.wan, f"{XLAT_NETWORK}{FAR_SERVER}")
 
 
 def address_sites(lab: Lab) -> Net:
@@ -146,28 +155,56 @@ def measure_row(row: guest.Row, setup: guest.Setup, options: argparse.Namespace)
                 one.start()
             net = address_sites(lab) if pair else address_hosts(lab, row)
             lab.wait_ping(net.address, timeout=30)
-            net.server.start("taskset", "-c", str(setup.cores[1]), "iperf3", "--server")
-            net.server.wait_port(5201)
+            serve(net, setup)
             for run in range(options.runs):
                 figures += measure_run(net, guests[0], options.seconds, run)
+            if options.offloads and not pair:
+                figures += measure_bad_paths(lab, net, guests[0], options)
         except (guest.GuestError, CommandFailed, Timeout) as error:
             print(f"bench: bulk {row.name}: {error}", file=sys.stderr)
             figures.append(inside.Figure(row.name, "bulk_up", 0, 0.0, str(error).splitlines()[0]))
     return figures
 
 
+def serve(net: Net, setup: guest.Setup) -> None:
+    """Starts iperf3's server."""
+    net.server.start("taskset", "-c", str(setup.cores[1]), "iperf3", "--server")
+    net.server.wait_port(5201)
+
+
+def measure_bad_paths(
+    lab: Lab, net: Net, target: guest.Guest, options: argparse.Namespace
+) -> list[inside.Figure]:
+    """One connection to a host behind a cable that loses frames, and to one behind a cable that reorders them."""
+    figures: list[inside.Figure] = []
+    for name, (loss, late) in BAD_PATHS.items():
+        with host_behind(lab.wan, loss, late) as (far, _):
+            bad = net.behind(far)
+            lab.wait_ping(bad.address, timeout=30)
+            serve(bad, target.setup)
+            for run in range(options.runs):
+                figures += measured(bad, target, options.seconds, name, run, [])
+    return figures
+
+
 def measure_run(net: Net, target: guest.Guest, seconds: float, run: int) -> list[inside.Figure]:
-    """The figures of one run; void ones where iperf3 fails."""
+    """The figures of one run on the good path."""
     figures: list[inside.Figure] = []
     for streams, count in STREAMS.items():
         for way, words in WAYS.items():
             name = f"{way}{streams}"
-            try:
-                moved = transfer(net, target, seconds, [*words, "--parallel", str(count)])
-                figures += moved.figures(target.row.name, name, run)
-            except (CommandFailed, Timeout, KeyError, ValueError) as error:
-                figures.append(inside.Figure(target.row.name, f"bulk_{name}", run, 0.0, str(error).splitlines()[0]))
+            figures += measured(net, target, seconds, name, run, [*words, "--parallel", str(count)])
     return figures
+
+
+def measured(
+    net: Net, target: guest.Guest, seconds: float, name: str, run: int, words: list[str]
+) -> list[inside.Figure]:
+    """The figures of one transfer; a void one where iperf3 fails."""
+    try:
+        return transfer(net, target, seconds, words).figures(target.row.name, name, run)
+    except (CommandFailed, Timeout, KeyError, ValueError) as error:
+        return [inside.Figure(target.row.name, f"bulk_{name}", run, 0.0, str(error).splitlines()[0])]
 
 
 if __name__ == "__main__":

@@ -5,11 +5,14 @@ written by hand: the figures that the papers printed, with their sources."""
 from __future__ import annotations
 
 import csv
+import dataclasses
+import hashlib
 import math
 import os
 import platform
 import re
 import statistics
+import subprocess
 from collections.abc import Iterable
 from dataclasses import dataclass
 from pathlib import Path
@@ -107,7 +110,7 @@ def _ratios(table: Table, nic: str) -> str:
 
 HEAD = """# Performance
 
-Written by `{command}` on {date}; nothing here is typed by hand. {machine}.
+Written by `{command}` on {date}; nothing here is typed by hand. {machine}. {image}.
 
 Baregate and a Linux guest run on the same emulated hardware, side by side in one run; the floor is our application
 `wire`, which only moves frames. Figures with times in them depend on the machine and hold as ratios; instruction counts
@@ -123,9 +126,10 @@ class Origin:
     command: str
     date: str
     machine: str
+    image: str
 
 
-def origin(command: str, dates: Iterable[str]) -> Origin:
+def origin(command: str, dates: Iterable[str], image: Path) -> Origin:
     """Of this machine; `dates` are the days on which passes were measured."""
     text = Path("/proc/cpuinfo").read_text(encoding="utf-8")
     found = re.search(r"^model name\s*:\s*(.*)$", text, re.MULTILINE)
@@ -133,7 +137,10 @@ def origin(command: str, dates: Iterable[str]) -> Origin:
     memory = os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES") / 2**30
     machine = f"The machine: {model}, {os.cpu_count()} cores, {memory:.0f} GiB, Linux {platform.release()}"
     days = sorted(set(dates))
-    return Origin(command, days[0] if len(days) == 1 else f"{days[0]} to {days[-1]}", machine)
+    done = subprocess.run(["git", "describe", "--always"], capture_output=True, text=True, check=False)
+    digest = hashlib.sha256(image.read_bytes()).hexdigest() if image.exists() else "none"
+    built = f"The image: SHA-256 {digest[:16]}, of the sources of commit {done.stdout.strip() or 'unknown'}"
+    return Origin(command, days[0] if len(days) == 1 else f"{days[0]} to {days[-1]}", machine, built)
 
 
 def key_figures(table: Table) -> str:
@@ -161,11 +168,18 @@ class Notes:
     setup: str
     failures: dict[str, str]
     drops: list[str]
+    busy: dict[str, float]
+
+
+def _others(busy: dict[str, float]) -> str:
+    """How much other work there was, pass by pass."""
+    listed = ", ".join(f"{name} {share:.2f}" for name, share in busy.items())
+    return f"* Other work on this machine while a pass was measured, in cores: {listed}.\n"
 
 
 def markdown(table: Table, made: Origin, notes: Notes, image: Path, pictures: list[str]) -> str:
     """The page. `pictures` are the plots, as the page names them."""
-    parts = [HEAD.format(command=made.command, date=made.date, machine=made.machine), key_figures(table)]
+    parts = [HEAD.format(**dataclasses.asdict(made)), key_figures(table)]
     parts.append("## The targets\n\n" + summary.table(table.figure, image))
     parts += [f"![{Path(name).stem}]({name})\n" for name in pictures]
     for nic in table.nics:
@@ -188,7 +202,7 @@ def markdown(table: Table, made: Origin, notes: Notes, image: Path, pictures: li
     if notes.drops:
         parts.append("## What the gateway itself dropped, by its counters\n")
         parts.append("\n".join(f"* {line}" for line in notes.drops) + "\n")
-    parts += [notes.setup, PAPERS]
+    parts += [notes.setup + (_others(notes.busy) if notes.busy else ""), PAPERS]
     return "\n".join(part for part in parts if part)
 
 

@@ -10,7 +10,7 @@ import summary
 from guest import ROWS
 from measure import Sample
 
-BULK_WAYS = ("up", "down", "both", "up8", "down8", "both8")  # 8: eight connections
+BULK_WAYS = ("up", "down", "both", "up8", "down8", "both8", "loss", "late")  # 8: eight connections
 
 TABLES: tuple[tuple[str, tuple[str, ...]], ...] = (
     (

@@ -1,14 +1,18 @@
 # SPDX-License-Identifier: BSD-2-Clause
 """A cable that loses, delays and reorders frames: two taps and a thread between them."""
 
+import contextlib
 import heapq
 import os
 import random
 import select
 import threading
 import time
+from collections.abc import Iterator
 
 from .netns import Namespace
+
+BAD_ROUTER, BAD_SERVER = "198.18.7.1", "198.18.7.2"
 
 
 class BadCable:
@@ -63,3 +67,19 @@ class BadCable:
             ready, _, _ = select.select(self._ends, [], [], wait)
             for fd in ready:
                 self._take(self._ends.index(fd), time.monotonic())
+
+
+@contextlib.contextmanager
+def host_behind(router: Namespace, loss: float, late: float) -> Iterator[tuple[Namespace, BadCable]]:
+    """A further host, BAD_SERVER, behind a bad cable to `router`, which routes IPv4 for it."""
+    with contextlib.ExitStack() as ends:
+        far = Namespace("far")
+        ends.callback(far.close)
+        cable = BadCable((router, "bad0"), (far, "bad1"), loss=loss, late=late)
+        ends.callback(cable.close)
+        for space, name, address in ((router, "bad0", BAD_ROUTER), (far, "bad1", BAD_SERVER)):
+            space.ip(f"link set {name} up")
+            space.ip(f"address add {address}/24 dev {name}")
+        far.ip(f"route add default via {BAD_ROUTER}")
+        router.sysctl("ipv4.ip_forward", 1)
+        yield far, cable
