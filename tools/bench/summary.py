@@ -21,7 +21,7 @@ class Figure:
 Read = Callable[[str, str, str], Figure | None]
 
 LEAST_RUNS = 3  # valid runs that a verdict needs
-BAD_PATH_SHARE = 0.9  # of Linux's rate: what a path loses is drawn anew in each run
+BAD_PATH_SHARE = 0.9  # of Linux's rate: a path loses other packets in each run
 
 MASQUERADE, FLOWTABLE, SIT = "linux-nat", "linux-flowtable", "linux-sit"
 TAYGA, ROUTE, NAT64 = "linux-tayga", "linux-route", "linux-nat64"
