@@ -102,20 +102,18 @@ void c90x_model_send(struct card *c)
 
 /* --- receive ---------------------------------------------------------------------------------- */
 
-static uint32_t hash_of(const uint8_t *to)
+/* A B has 64 bits: it ignores the upper two bits of a number. */
+static uint32_t hash_bits(const struct c90x_model *m)
+{
+	return m->small_hash ? 63 : 255;
+}
+
+static uint32_t hash_of(const struct c90x_model *m, const uint8_t *to)
 {
 	uint32_t v = card_crc(to), out = 0;
 	for (unsigned i = 0; i < 32; i++)
 		out |= (v >> i & 1) << (31 - i);
-	return out & 255;
-}
-
-static bool hashed(const struct c90x_model *m, uint32_t at)
-{
-	if (!m->small_hash)
-		return m->hash[at];
-	at &= 63;
-	return m->hash[at] || m->hash[at + 64] || m->hash[at + 128] || m->hash[at + 192];
+	return out & hash_bits(m);
 }
 
 static bool own(const struct c90x_model *m, const uint8_t *to)
@@ -134,7 +132,7 @@ static bool accepted(const struct c90x_model *m, const uint8_t *to)
 	if (memcmp(to, all, 6) == 0)
 		return m->filter & 4;
 	if (to[0] & 1)
-		return m->filter & 2 || (m->filter & 16 && !m->old && hashed(m, hash_of(to)));
+		return m->filter & 2 || (m->filter & 16 && !m->old && m->hash[hash_of(m, to)]);
 	return m->filter & 1 && own(m, to);
 }
 
@@ -380,7 +378,7 @@ static void command(struct c90x_model *m, uint16_t v)
 	case 25:
 		if (m->old)
 			pci_model_fault("no hash in this card");
-		m->hash[p & 255] = p & 0x400;
+		m->hash[p & hash_bits(m)] = p & 0x400;
 		break;
 	default:
 		pci_model_fault("command 0x%x", v);

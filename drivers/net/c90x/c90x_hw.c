@@ -223,13 +223,25 @@ bool c90x_hw_start(struct c90x *c)
 	return true;
 }
 
+/* A B looks at six bits of a number only, so one number clears what another one sets: all are
+ * cleared before one is set. Meanwhile the frames to all groups pass. */
+static void write_hash(const struct c90x *c, uint32_t meanwhile)
+{
+	c_command(c, FILTER(meanwhile | FILTER_GROUPS));
+	for (uint32_t i = 0; i < 256; i++)
+		c_command(c, HASH(i, 0));
+	for (uint32_t i = 0; i < 256; i++)
+		if (c->hash[i / 32] >> i % 32 & 1)
+			c_command(c, HASH(i, 1));
+}
+
 void c90x_hw_filter(const struct c90x *c)
 {
 	uint32_t v = FILTER_OWN | FILTER_BROADCAST | (c->promiscuous ? FILTER_ALL : 0);
+	if (!c->old)
+		write_hash(c, v);
 	if (c->groups || c->promiscuous)
 		v |= c->old || c->promiscuous ? FILTER_GROUPS : FILTER_HASH;
-	for (uint32_t i = 0; !c->old && i < 256; i++)
-		c_command(c, HASH(i, c->hash[i / 32] >> i % 32 & 1));
 	c_command(c, FILTER(v));
 }
 

@@ -157,6 +157,24 @@ static void bus_errors(void)
 	suite_end();
 }
 
+/* Frames to wanted groups pass, whatever the numbers of their bits are. */
+static void many_groups(void)
+{
+	for (unsigned k = 0; k < 2; k++) {
+		suite = &kinds[k];
+		suite_begin();
+		mac group[8];
+		for (unsigned turn = 0; turn < 100; turn++) {
+			for (unsigned i = 0; i < ARRAY_SIZE(group); i++)
+				group[i] = (mac){{0x33, 0x33, 0xff, (uint8_t)turn, (uint8_t)i, 7}};
+			suite_nic->ops->filter(suite_nic, false, group, ARRAY_SIZE(group));
+			for (unsigned i = 0; i < ARRAY_SIZE(group); i++)
+				CHECK(passes(group[i].b));
+		}
+		suite_end();
+	}
+}
+
 int main(void)
 {
 	for (unsigned i = 0; i < ARRAY_SIZE(kinds); i++)
@@ -165,6 +183,7 @@ int main(void)
 	TEST(left_behind);
 	TEST(addresses);
 	TEST(transmit_errors);
+	TEST(many_groups);
 	TEST(many_missed);
 	TEST(bus_errors);
 	return tap_done();
