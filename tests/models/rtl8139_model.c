@@ -10,6 +10,10 @@ enum { RST = 0x10, RE = 8, TE = 4, BUFE = 1 };
 #define FS   (1u << 29)
 #define LS   (1u << 28)
 #define RING 0x8000u
+#define OWN_OLD (1u << 13)
+#define TUN     (1u << 14)
+#define TOK_OLD (1u << 15)
+#define TABT    (1u << 30)
 
 static struct rtl8139_model *of(struct card *c)
 {
@@ -43,13 +47,40 @@ static void send_frame(struct rtl8139_model *m, uint64_t at, uint32_t n)
 	m->isr |= TOK;
 }
 
+/* A frame that is given up stays the next one, and the transmitter waits until TCR says that it is
+ * to be sent again. */
 static void send_old(struct rtl8139_model *m)
 {
-	while (!held(m) && !(m->tsd[m->next_sent] & 1u << 13)) {
-		send_frame(m, m->tsad[m->next_sent], m->tsd[m->next_sent] & 0x1fff);
-		m->tsd[m->next_sent] |= 1u << 15 | 1u << 13;
+	while (!held(m) && !m->aborted && !(m->tsd[m->next_sent] & OWN_OLD)) {
+		uint32_t *tsd = &m->tsd[m->next_sent];
+		if (m->aborts) {
+			m->aborts--;
+			m->aborted = true;
+			*tsd |= TABT;
+			m->isr |= TER;
+			return;
+		}
+		if (m->underrun) {
+			*tsd |= TUN | OWN_OLD;
+			m->isr |= TER;
+		} else {
+			send_frame(m, m->tsad[m->next_sent], *tsd & 0x1fff);
+			*tsd |= TOK_OLD | OWN_OLD;
+		}
+		m->underrun = false;
 		m->next_sent = (m->next_sent + 1) & 3;
 	}
+}
+
+static void tcr_write(struct rtl8139_model *m, uint32_t v)
+{
+	m->tcr = v & ~1u;
+	if (!(v & 1))
+		return;
+	if (!m->aborted && !(m->tsd[m->next_sent] & TABT))
+		pci_model_fault("no frame was given up");
+	m->aborted = false;
+	send_old(m);
 }
 
 static void send_plus(struct rtl8139_model *m)
@@ -95,7 +126,9 @@ static uint16_t summary(const struct rtl8139_model *m)
 {
 	uint16_t v = 0;
 	for (unsigned i = 0; i < 4; i++)
-		v |= (uint16_t)((m->tsd[i] >> 13 & 1) << i | (m->tsd[i] >> 15 & 1) << (i + 12));
+		v |= (uint16_t)((m->tsd[i] >> 13 & 1) << i | (m->tsd[i] >> 30 & 1) << (i + 4) |
+		                (m->tsd[i] >> 14 & 1) << (i + 8) |
+		                (m->tsd[i] >> 15 & 1) << (i + 12));
 	return v;
 }
 
@@ -209,7 +242,7 @@ static void reset(struct rtl8139_model *m)
 	for (unsigned i = 0; i < 4; i++)
 		m->tsd[i] = 1u << 13;
 	m->next_slot = m->next_sent = 0;
-	m->stalled = m->waiting_tx = false;
+	m->stalled = m->waiting_tx = m->aborted = false;
 	m->rx_at = m->tx_at = 0;
 	m->card.tx_hung = false;
 }
@@ -400,7 +433,10 @@ static void write_dword(struct rtl8139_model *m, uint32_t off, uint32_t v)
 			pci_model_fault("0x%x before it is enabled", off);
 		if (off == 0x44 && !m->plus && (v & 0x1880) != 0x1080)
 			pci_model_fault("RCR 0x%x", v);
-		*(off == 0x40 ? &m->tcr : &m->rcr) = v;
+		if (off == 0x40)
+			tcr_write(m, v);
+		else
+			m->rcr = v;
 	} else if (off == 0x4c) {
 		m->missed = 0;
 	} else {

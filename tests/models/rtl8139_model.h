@@ -16,6 +16,8 @@ struct rtl8139_model {
 	/* What the test sets. */
 	uint32_t version; /* of TCR, bits 30:22 */
 	uint16_t partner; /* what the other end of the cable offers */
+	unsigned aborts;  /* so many next tries to send a frame end with too many collisions */
+	bool underrun;    /* the next frame ends with an underrun */
 
 	/* What the test reads. */
 	uint16_t bmcr, anar;
@@ -27,7 +29,7 @@ struct rtl8139_model {
 	uint16_t isr, imr, cpcr, capr, cbr;
 	uint32_t tsd[4], tsad[4], rbstart, rcr, tcr, missed;
 	uint32_t rdsar, tnpds, rx_at, tx_at;
-	bool stalled, waiting_tx;
+	bool stalled, waiting_tx, aborted;
 	uint8_t next_slot, next_sent;
 };
 

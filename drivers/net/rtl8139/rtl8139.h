@@ -52,6 +52,9 @@ struct rtl8139 {
 	/* others */
 	uint8_t *buffer;
 	uint32_t cur; /* where the next header lies */
+	bool again;   /* slot again_head was sent once more, at again_us */
+	uint32_t again_head;
+	uint64_t again_us;
 };
 
 extern const struct rtl8139_mode rtl8139_old, rtl8139_plus;

@@ -9,7 +9,8 @@
 
 #include "kernel/lib/alloc.h"
 
-#define MASK (R_OLD_RING - 1)
+#define MASK     (R_OLD_RING - 1)
+#define AGAIN_US 100000u
 
 static inline uint32_t written(const struct rtl8139 *r)
 {
@@ -82,6 +83,20 @@ static uint32_t old_rx(struct nic *nic, struct pkt **burst, uint32_t max)
 	return (uint32_t)(out - burst);
 }
 
+/* The oldest frame had too many collisions, and the transmitter waits. It can only be told to send
+ * this frame again, so the frame stays. It is told once more now and then: whether the second try
+ * failed as well is not to be seen. One that never succeeds ends as a transmitter that hangs. */
+static void try_again(struct rtl8139 *r)
+{
+	uint64_t now = io_now_us();
+	if (r->again && r->again_head == r->tx_head && now < r->again_us + AGAIN_US)
+		return;
+	r->again = true;
+	r->again_head = r->tx_head;
+	r->again_us = now;
+	io_out32(r->ports + R_TCR, TCR_USUAL | TCR_CLEAR);
+}
+
 /* The summary has OWN of slot n in bit n, TABT in bit n + 4, TUN in n + 8, TOK in n + 12. */
 static void reclaim(struct rtl8139 *r)
 {
@@ -92,12 +107,12 @@ static void reclaim(struct rtl8139 *r)
 		return;
 	for (; r->tx_head != r->tx_tail; r->tx_head++) {
 		uint32_t n = r->tx_head & MASK;
-		if (!(done >> n & 0x1110))
-			return;
 		if (UNLIKELY(!(done >> n & 0x1000))) {
+			if (done >> n & 0x0010)
+				try_again(r);
+			if (!(done >> n & 0x0100) || done >> n & 0x0010)
+				return;
 			r->nic.count.tx_errors++;
-			if (done >> n & 0x0010) /* given up: the transmitter waits */
-				io_out32(r->ports + R_TCR, TCR_USUAL | TCR_CLEAR);
 		}
 		pkt_free(r->tx[n]);
 	}
@@ -143,6 +158,7 @@ static uint32_t old_tx(struct nic *nic, struct pkt **burst, uint32_t n)
 static void start(struct rtl8139 *r)
 {
 	r->tx_head = r->tx_tail = 0;
+	r->again = false;
 	configure(r);
 }
 

@@ -93,6 +93,56 @@ static void odd_addresses(void)
 	suite_end();
 }
 
+/* A frame with too many collisions stays until the card has sent it again, or was reset. */
+static void given_up(void)
+{
+	suite = &kinds[1];
+	suite_begin();
+	for (unsigned turn = 1; turn < 10; turn++) {
+		unsigned before = suite_card->sent;
+		model[0].aborts = turn;
+		CHECK_EQ(suite_send(3, 100, turn), 3);
+		suite_card->tx_hold = true;
+		suite_wait_ms(10);
+		CHECK_EQ(suite_pool.n_free, suite_pool.n_total - 3);
+		suite_card->tx_hold = false;
+		suite->send(suite_card);
+		suite_wait_ms(150 * (turn - 1) + 10);
+		CHECK_EQ(suite_card->sent, before + 3);
+		for (unsigned k = 0; k < 3; k++)
+			CHECK(suite_sent(before + k, 100, turn + k));
+		CHECK_EQ(suite_pool.n_free, suite_pool.n_total);
+	}
+	CHECK_EQ(suite_nic->count.tx_errors, 0);
+	CHECK_EQ(suite_nic->count.resets, 0);
+	model[0].aborts = 1000;
+	CHECK_EQ(suite_send(3, 100, 0), 3);
+	suite_wait_ms(2500);
+	CHECK_EQ(suite_nic->count.tx_errors, 3);
+	CHECK_EQ(suite_nic->count.resets, 1);
+	model[0].aborts = 0;
+	suite_alive();
+	suite_end();
+}
+
+/* An underrun costs one frame. */
+static void underruns(void)
+{
+	suite = &kinds[1];
+	suite_begin();
+	unsigned before = suite_card->sent;
+	for (unsigned i = 1; i < 10; i++) {
+		model[0].underrun = true;
+		CHECK_EQ(suite_send(3, 100, 0), 3);
+		suite_wait_ms(10);
+		CHECK_EQ(suite_card->sent, before + 2 * i);
+		CHECK_EQ(suite_nic->count.tx_errors, i);
+	}
+	CHECK_EQ(suite_nic->count.resets, 0);
+	suite_alive();
+	suite_end();
+}
+
 int main(void)
 {
 	for (unsigned i = 0; i < ARRAY_SIZE(kinds); i++)
@@ -101,5 +151,7 @@ int main(void)
 	TEST(modes);
 	TEST(left_behind);
 	TEST(odd_addresses);
+	TEST(given_up);
+	TEST(underruns);
 	return tap_done();
 }
