@@ -65,13 +65,11 @@ static bool accepted(const struct ne2k_model *m, const uint8_t *to)
 	uint32_t crc = card_crc(to), bit = 0;
 	for (unsigned i = 0; i < 6; i++)
 		bit = bit << 1 | (crc >> i & 1);
-	if (m->rcr & 16)
-		return true;
 	if (memcmp(to, all, 6) == 0)
 		return m->rcr & 4;
 	if (to[0] & 1)
 		return m->rcr & 8 && m->mar[bit / 8] >> bit % 8 & 1;
-	return memcmp(to, m->par, 6) == 0;
+	return m->rcr & 16 || memcmp(to, m->par, 6) == 0;
 }
 
 static enum card_rx receive(struct ne2k_model *m, const uint8_t *frame, uint32_t n, uint32_t size,

@@ -76,12 +76,13 @@ void ne2k_hw_mask(const struct ne2k *c)
 	ne_put(c, NE_IMR, ISR_RX | ISR_FULL | (c->tx_wake ? ISR_TX | ISR_TX_BAD : 0));
 }
 
+/* RCR_ALL is for the addresses of stations alone (10.3, PRO). */
 void ne2k_hw_filter(const struct ne2k *c)
 {
 	uint32_t state = ne_get(c, NE_CMD) & (CMD_STOP | CMD_START);
 	ne_put(c, NE_CMD, CMD_PAGE1 | CMD_DMA_NONE | state);
 	for (uint16_t i = 0; i < 8; i++)
-		ne_put(c, NE_MAR + i, c->hash[i]);
+		ne_put(c, NE_MAR + i, c->promiscuous ? 0xff : c->hash[i]);
 	ne_put(c, NE_CMD, CMD_DMA_NONE | state);
 	ne_put(c, NE_RCR, RCR_BROAD | RCR_GROUPS | (c->promiscuous ? RCR_ALL : 0));
 }
