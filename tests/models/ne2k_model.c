@@ -78,6 +78,7 @@ static enum card_rx receive(struct ne2k_model *m, const uint8_t *frame, uint32_t
 	uint32_t ring = m->stop - (uint32_t)m->start, pages = (n + 4 + 4 + 255) / 256;
 	uint32_t room = (m->bnry + ring - m->curr) % ring;
 	if (!m->runs_over && (m->over || pages >= room)) {
+		m->over_bnry = m->over ? m->over_bnry : m->bnry;
 		m->over = true;
 		m->isr |= OVW;
 		m->tally[2]++;
@@ -184,8 +185,8 @@ static void cmd_write(struct ne2k_model *m, uint8_t v)
 		if (io_now_us() < m->stop_us + 1600)
 			pci_model_fault("started %u us after the overflow",
 			                (unsigned)(io_now_us() - m->stop_us));
-		m->over = false;
-		m->overflows++;
+		if (!(m->tcr & 6))
+			pci_model_fault("started with the cable after an overflow");
 	}
 	if (v & (READ | WRITE) && m->rbcr & 1)
 		pci_model_fault("a transfer of %u bytes", m->rbcr);
@@ -255,6 +256,19 @@ static void ring_put(struct ne2k_model *m, uint32_t off, uint8_t v)
 	*(off == 1 ? &m->start : off == 2 ? &m->stop : &m->bnry) = v;
 }
 
+/* Bits 1 and 2 take the card off its cable. */
+static void tcr_write(struct ne2k_model *m, uint8_t v)
+{
+	bool back = m->tcr & 6 && !(v & 6);
+	m->tcr = v;
+	if (!back || !m->over || !(m->cmd & START))
+		return;
+	if (m->bnry == m->over_bnry || m->isr & OVW)
+		pci_model_fault("on the cable again before the overflow was handled");
+	m->over = false;
+	m->overflows++;
+}
+
 static void reg_put(struct ne2k_model *m, uint32_t off, uint8_t v)
 {
 	switch (off) {
@@ -285,7 +299,7 @@ static void reg_put(struct ne2k_model *m, uint32_t off, uint8_t v)
 		m->rcr = v;
 		break;
 	case 0xd:
-		m->tcr = v;
+		tcr_write(m, v);
 		break;
 	case 0xe:
 		m->dcr = v;

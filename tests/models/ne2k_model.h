@@ -4,7 +4,7 @@
  * A fault (pci_model_fault) is what they forbid: a register of another page or of wrong size, pages
  * outside of the memory, the ring's ends while the card runs, the data port without a transfer or
  * with an odd count, a frame that is written while it is sent, a start less than 1.6 ms after the
- * stop for an overflow. */
+ * stop for an overflow, a receiver with its cable before a frame was taken away after one. */
 #ifndef TESTS_MODELS_NE2K_MODEL_H
 #define TESTS_MODELS_NE2K_MODEL_H
 
@@ -27,7 +27,8 @@ struct ne2k_model {
 	uint8_t cmd, isr, imr, rcr, tcr, dcr, start, stop, bnry, curr, tsr, tpsr;
 	uint8_t par[6], mar[8], tally[3];
 	uint16_t tbcr, rsar, rbcr;
-	bool over;
+	bool over;         /* an overflow was not handled */
+	uint8_t over_bnry; /* what it found */
 	uint64_t stop_us;
 };
 

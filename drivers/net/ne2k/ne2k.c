@@ -6,8 +6,8 @@
  * pages; `next` is the page of the next one, and BNRY the page before it. The slots from tx_head up
  * to tx_tail hold frames to be sent; the card knows of one at a time.
  *
- * After an overflow the data sheet wants the card stopped for 1.6 ms. Nothing waits for that:
- * poll() starts it again.
+ * After an overflow the data sheet wants the card stopped for 1.6 ms, and a frame taken away before
+ * it may receive again. Nothing waits for that: poll() starts it again, rx() does the rest.
  *
  * Left out on purpose: the carrier, which these chips do not show. It counts as up. */
 #include "drivers/net/ne2k/ne2k.h"
@@ -65,6 +65,17 @@ static struct pkt *rx_take(struct ne2k *c, uint8_t end)
 	return p;
 }
 
+/* After an overflow: a frame was taken away, so the card may receive again. */
+static void drained(struct ne2k *c)
+{
+	ne_put(c, NE_ISR, ISR_FULL);
+	ne_put(c, NE_TCR, 0);
+	c->overflow = c->draining = false;
+	if (c->again)
+		ne2k_hw_send(c, c->tx_slot, c->tx_len[c->tx_slot]);
+	ne2k_hw_mask(c);
+}
+
 static void overflow(struct ne2k *c)
 {
 	ne_put(c, NE_CMD, CMD_DMA_NONE | CMD_STOP);
@@ -76,10 +87,10 @@ static void overflow(struct ne2k *c)
 static uint32_t ne2k_rx(struct nic *nic, struct pkt **burst, uint32_t max)
 {
 	struct ne2k *c = card(nic);
-	if (c->broken || c->wrong || c->overflow)
+	if (c->broken || c->wrong || (c->overflow && !c->draining))
 		return 0;
 	uint8_t status = ne_get(c, NE_ISR);
-	if (UNLIKELY(status & ISR_FULL)) {
+	if (UNLIKELY(status & ISR_FULL && !c->draining)) {
 		overflow(c);
 		return 0;
 	}
@@ -95,6 +106,8 @@ static uint32_t ne2k_rx(struct nic *nic, struct pkt **burst, uint32_t max)
 		out += *out != NULL;
 	}
 	c->more = c->next != end;
+	if (UNLIKELY(c->draining && !c->wrong))
+		drained(c);
 	return (uint32_t)(out - burst);
 }
 
@@ -157,7 +170,7 @@ static void start(struct ne2k *c)
 {
 	c->next = RX_FIRST + 1;
 	c->tx_head = c->tx_tail = c->tx_slot = 0;
-	c->wrong = c->overflow = c->more = c->sending = c->tx_refused = c->tx_wake = false;
+	c->wrong = c->overflow = c->draining = c->more = c->sending = c->tx_refused = c->tx_wake = false;
 	c->hang_head = 0;
 	c->hang_us = io_now_us();
 	ne2k_hw_start(c);
@@ -200,7 +213,8 @@ static bool tx_hangs(struct ne2k *c, uint64_t now_us)
 	return now_us > c->hang_us + HANG_US; /* start() may have set hang_us later than now_us */
 }
 
-/* Starts the card again after an overflow (2.4): its frames are still there. */
+/* Starts the card again after an overflow (2.4), without the cable: its frames are still there,
+ * and rx() takes some away before it may receive again. */
 static void overflow_end(struct ne2k *c, uint64_t now_us)
 {
 	if (!c->overflow_us)
@@ -208,18 +222,11 @@ static void overflow_end(struct ne2k *c, uint64_t now_us)
 	if (now_us < c->overflow_us + OVERFLOW_US)
 		return;
 	/* A frame that was cut off by the stop is sent again. */
-	bool again = c->sending && !(ne_get(c, NE_CMD) & CMD_SEND) &&
-	             !(ne_get(c, NE_ISR) & (ISR_TX | ISR_TX_BAD));
+	c->again = c->sending && !(ne_get(c, NE_ISR) & (ISR_TX | ISR_TX_BAD));
 	ne_put16(c, NE_RBCR, 0);
 	ne_put(c, NE_TCR, TCR_LOOP);
 	ne_put(c, NE_CMD, CMD_DMA_NONE | CMD_START);
-	ne_put(c, NE_ISR, ISR_FULL);
-	ne_put(c, NE_TCR, 0);
-	c->overflow = false;
-	c->more = true;
-	if (again)
-		ne2k_hw_send(c, c->tx_slot, c->tx_len[c->tx_slot]);
-	ne2k_hw_mask(c);
+	c->draining = c->more = true;
 }
 
 static void watch(struct ne2k *c, uint64_t now_us)
@@ -235,6 +242,10 @@ static void watch(struct ne2k *c, uint64_t now_us)
 	n->rx_missed += ne_get(c, NE_TALLY + 2);
 	if (c->wrong)
 		restart(c, "its memory is not its own");
+	else if (c->draining)
+		return; /* the rest is done by rx() */
+	else if (c->overflow && !(state & CMD_STOP))
+		restart(c, "does not stop");
 	else if (c->overflow)
 		overflow_end(c, now_us);
 	else if ((state & (CMD_STOP | CMD_START)) != CMD_START)
@@ -263,7 +274,7 @@ static bool ne2k_arm(struct nic *nic)
 {
 	struct ne2k *c = card(nic);
 	if (c->broken || c->overflow || c->wrong)
-		return false; /* poll() goes on */
+		return c->draining && !c->wrong; /* rx(), or poll(), goes on */
 	tx_reclaim(c);
 	if (UNLIKELY(c->tx_refused != c->tx_wake)) {
 		c->tx_wake = c->tx_refused;

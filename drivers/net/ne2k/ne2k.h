@@ -12,7 +12,9 @@ struct ne2k {
 	uint16_t ports;
 	bool broken;     /* reset failed, or no longer on the bus; the carrier counts as down */
 	bool wrong;      /* the card's memory does not make sense, or its DMA does not end */
-	bool overflow;   /* stopped until poll() ends that */
+	bool overflow;   /* stopped, until poll() starts it and rx() has taken frames away */
+	bool draining;   /* poll() has started it, without the cable */
+	bool again;      /* the overflow cut a frame off, which is sent again */
 	bool more;       /* the last rx() left frames */
 	bool sending;    /* the frame in slot tx_head */
 	bool tx_refused; /* the last tx() found no slot */
