@@ -33,6 +33,8 @@ static bool done_slowly(const struct c90x *c, uint32_t ms)
 	for (; ms; ms--) {
 		if (c90x_hw_done(c, 0))
 			return true;
+		if (c_in16(c, C_STATUS) == C_GONE)
+			return false;
 		io_delay_us(1000);
 	}
 	return false;
@@ -40,6 +42,8 @@ static bool done_slowly(const struct c90x *c, uint32_t ms)
 
 bool c90x_hw_reset(struct c90x *c)
 {
+	if (c_in16(c, C_STATUS) == C_GONE)
+		return false;
 	c_command(c, RESET_ALL);
 	io_delay_us(1000);
 	c->window = 0;

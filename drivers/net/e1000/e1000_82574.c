@@ -20,8 +20,9 @@ static void awake(const struct pci_dev *d)
 static bool becomes(const struct e1000 *e, uint32_t reg, uint32_t bits, uint32_t value, uint32_t us)
 {
 	uint64_t end = io_now_us() + us;
-	while ((e1000_read(e, reg) & bits) != value) {
-		if (io_now_us() > end)
+	uint32_t v;
+	while (((v = e1000_read(e, reg)) & bits) != value) {
+		if (v == E1000_GONE || io_now_us() > end)
 			return false;
 		io_delay_us(100);
 	}

@@ -137,6 +137,8 @@ static void write_reset(struct e1000 *e)
 
 bool e1000_hw_reset(struct e1000 *e)
 {
+	if (e1000_read(e, E1000_STATUS) == E1000_GONE)
+		return false;
 	e1000_hw_quiesce(e);
 	if (e->kind == E1000_82574)
 		e1000_82574_before_reset(e);

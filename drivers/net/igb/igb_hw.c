@@ -9,12 +9,14 @@
 /* Waits until (register & bits) is `value`. */
 static bool becomes(const struct igb *g, uint32_t reg, uint32_t bits, uint32_t value, uint32_t ms)
 {
-	for (; (igb_get(g, reg) & bits) != value; ms--) {
-		if (ms == 0)
+	for (;; ms--) {
+		uint32_t v = igb_get(g, reg);
+		if ((v & bits) == value)
+			return true;
+		if (ms == 0 || v == IGB_GONE)
 			return false;
 		io_delay_us(1000);
 	}
-	return true;
 }
 
 /* Erratum of several chips: the link to the chip dies under load while it saves power. */
@@ -29,6 +31,8 @@ static void awake(const struct pci_dev *d)
 
 bool igb_hw_reset(struct igb *g)
 {
+	if (igb_get(g, IGB_STATUS) == IGB_GONE)
+		return false;
 	awake(&g->nic.pci);
 	/* 4.3.1: no transfer is under way when the reset comes. One that never ends is cut off. */
 	igb_put(g, IGB_CTRL, igb_get(g, IGB_CTRL) | CTRL_NO_MASTER);

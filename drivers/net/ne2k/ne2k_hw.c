@@ -10,6 +10,8 @@
 
 bool ne2k_hw_reset(const struct ne2k *c)
 {
+	if (ne_get(c, NE_CMD) == NE_GONE)
+		return false;
 	ne_put(c, NE_CMD, CMD_DMA_NONE | CMD_STOP);
 	ne_put(c, NE_IMR, 0);
 	ne_put(c, NE_RESET, ne_get(c, NE_RESET));

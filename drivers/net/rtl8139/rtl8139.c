@@ -70,8 +70,9 @@ uint32_t rtl8139_no_carrier(struct rtl8139 *r, struct pkt **burst, uint32_t n)
 static bool clears(const struct rtl8139 *r, uint32_t reg, uint8_t bits, uint32_t us)
 {
 	uint64_t end = io_now_us() + us;
-	while (in8(r, reg) & bits) {
-		if (io_now_us() > end)
+	uint8_t v;
+	while ((v = in8(r, reg)) & bits) {
+		if (v == 0xff || io_now_us() > end) /* gone, or stuck */
 			return false;
 		io_delay_us(10);
 	}

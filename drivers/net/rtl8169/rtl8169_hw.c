@@ -109,6 +109,8 @@ static void take_receiver(const struct rtl8169 *r)
 
 bool rtl8169_hw_reset(struct rtl8169 *r)
 {
+	if (r_get16(r, R_ISR) == R_GONE)
+		return false;
 	r_put16(r, R_IMR, 0);
 	r_put16(r, R_ISR, INT_ALL);
 	if (is(r, CHIP_GATE))

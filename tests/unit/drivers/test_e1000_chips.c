@@ -143,6 +143,28 @@ static void pci_express(void)
 	}
 }
 
+/* A card that is gone holds nothing up: frames wait for it, so it is tried again and again. */
+static void gone_costs_no_time(void)
+{
+	for (unsigned i = 0; i < ARRAY_SIZE(chip); i++) {
+		struct e1000_model *m = plug(i);
+		CHECK(kit_probe() == NULL);
+		kit_wait_ms(100);
+		m->tx_hold = true;
+		CHECK_EQ(kit_send(0, 3, 64, 0), 3);
+		m->gone = true;
+		for (unsigned k = 0; k < 600; k++) {
+			host_now_us += 10000;
+			uint64_t before = host_now_us;
+			kit_nic[0]->ops->poll(kit_nic[0], host_now_us);
+			CHECK(host_now_us - before < 500);
+		}
+		CHECK(!kit_nic[0]->carrier.up);
+		CHECK(kit_nic[0]->count.resets > 1);
+		pci_model_reset();
+	}
+}
+
 /* The PHY of an 82541 or 82547 keeps settings of another system until the driver resets it.
  * That is done once: a restart of the card does not take the carrier down. */
 static void resets_the_phy_once(void)
@@ -273,6 +295,7 @@ int main(void)
 	TEST(knows_the_family);
 	TEST(second_interface_has_its_own_address);
 	TEST(pci_express);
+	TEST(gone_costs_no_time);
 	TEST(in_a_pcix_slot);
 	TEST(resets_the_phy_once);
 	TEST(full_speed);
