@@ -20,6 +20,16 @@ static bool has_spnd(const struct pcnet_model *m)
 	return m->part >= 0x2621;
 }
 
+static bool has_mii(const struct pcnet_model *m)
+{
+	return m->part >= 0x2623;
+}
+
+static bool link_up(const struct pcnet_model *m)
+{
+	return m->card.cable && !(has_mii(m) && m->phy[0] & 0x0c00);
+}
+
 bool pcnet_model_irq(const struct card *c)
 {
 	const struct pcnet_model *m = (const struct pcnet_model *)c;
@@ -40,6 +50,12 @@ static bool runs(const struct pcnet_model *m, uint16_t unit)
 /* --- transmit ----------------------------------------------------------------------------------
  */
 
+static bool full_duplex(const struct pcnet_model *m)
+{
+	uint16_t both = m->phy[4] & m->partner;
+	return both & 0x100 || (both & 0xc0) == 0x40;
+}
+
 void pcnet_model_send(struct card *c)
 {
 	struct pcnet_model *m = of(c);
@@ -50,6 +66,8 @@ void pcnet_model_send(struct card *c)
 			return;
 		if ((state & 0xf000) != 0xf000 || (state & (STP | ENP)) != (STP | ENP))
 			pci_model_fault("transmit descriptor %u: 0x%x", m->tx_at, state);
+		if (full_duplex(m) != (m->bcr[9] & 1) && has_mii(m))
+			pci_model_fault("the duplex is not that of the PHY");
 		const uint8_t *from = pci_model_dma(&c->pci, load32(d), n);
 		if (from && !m->underflow)
 			card_sent(c, from, n);
@@ -117,7 +135,7 @@ void pcnet_model_end(struct pcnet_model *m)
 enum card_rx pcnet_model_receive(struct card *c, const void *frame, uint32_t n)
 {
 	struct pcnet_model *m = of(c);
-	if (!c->cable || !runs(m, RXON))
+	if (!link_up(m) || !runs(m, RXON))
 		return CARD_OFF;
 	if (n < 60 || n > CARD_FRAME_MOST)
 		return CARD_BAD;
@@ -216,19 +234,38 @@ static void csr_write(struct pcnet_model *m, uint16_t v)
 	m->csr[m->rap & 127] = v;
 }
 
+static uint16_t phy_read(const struct pcnet_model *m)
+{
+	unsigned reg = m->bcr[33] & 31;
+	if ((m->bcr[33] >> 5 & 31) != m->phy_at)
+		return 0xffff;
+	if (reg == 1)
+		return link_up(m) ? 0x782d : 0x7829;
+	return reg == 5 ? m->partner : m->phy[reg & 7];
+}
+
+static void bcr_write(struct pcnet_model *m, uint16_t v)
+{
+	unsigned reg = m->bcr[33] & 31;
+	if (m->rap == 20 && !(m->csr[0] & STOP))
+		pci_model_fault("BCR20 while the card runs");
+	if (m->rap == 34) {
+		if (!has_mii(m) || (m->bcr[33] >> 5 & 31) != m->phy_at || reg > 7)
+			pci_model_fault("write of a PHY: 0x%x", m->bcr[33]);
+		m->negotiations += reg == 0 && v & 0x200;
+		m->phy[reg & 7] = reg ? v : v & 0xfdff;
+		return;
+	}
+	m->bcr[m->rap & 63] = v;
+}
+
 static uint16_t bcr_read(struct pcnet_model *m)
 {
 	if (m->rap == 4)
 		return (uint16_t)((m->bcr[4] & 0x7fff) |
 		                  (m->card.cable && m->bcr[4] & 0x40 ? 0x8000 : 0));
-	if (m->rap == 34) {
-		unsigned phy = m->bcr[33] >> 5 & 31, reg = m->bcr[33] & 31;
-		if (phy != m->phy_at)
-			return 0xffff;
-		return reg == 1   ? (m->card.cable ? 0x782d : 0x7829)
-		       : reg == 4 ? 0x01e1
-		                  : m->partner;
-	}
+	if (m->rap == 34)
+		return phy_read(m);
 	return m->bcr[m->rap & 63];
 }
 
@@ -287,9 +324,7 @@ static void reg_write(void *ctx, uint32_t off, unsigned size, uint32_t v)
 		m->rap = (uint16_t)v;
 		break;
 	case 0x16:
-		if (m->rap == 20 && !(m->csr[0] & STOP))
-			pci_model_fault("BCR20 while the card runs");
-		m->bcr[m->rap & 63] = (uint16_t)v;
+		bcr_write(m, (uint16_t)v);
 		break;
 	default:
 		pci_model_fault("write at 0x%x", off);
@@ -319,6 +354,8 @@ struct card *pcnet_model_plug(struct pcnet_model *m, uint32_t part, unsigned slo
 	memcpy(m->prom, address, 6);
 	m->phy_at = 1;
 	m->partner = 0x45e1;
+	m->phy[0] = 0x1000;
+	m->phy[4] = 0x01e1;
 	stop(m);
 	m->card.resets = 0;
 	pci_model_add(&m->card.pci);

@@ -3,7 +3,8 @@
  *
  * A fault (pci_model_fault) is what they forbid: registers that may change only while the card is
  * stopped or suspended, access in the middle of an index and its data, rings at odd addresses, a
- * transmit descriptor given without ones in bits 15:12. */
+ * transmit descriptor given without ones in bits 15:12, frames with a duplex that is not that of the
+ * PHY. */
 #ifndef TESTS_MODELS_PCNET_MODEL_H
 #define TESTS_MODELS_PCNET_MODEL_H
 
@@ -23,6 +24,8 @@ struct pcnet_model {
 
 	/* What the test reads. */
 	uint16_t bcr[64];
+	uint16_t phy[8];       /* of the 973 */
+	unsigned negotiations; /* that were begun again */
 
 	/* Private to the model. */
 	uint8_t prom[16];

@@ -66,7 +66,7 @@ void pcnet_hw_mask(const struct pcnet *c);
  * be started again. */
 bool pcnet_hw_filter(const struct pcnet *c);
 
-/* Reads the carrier into nic.carrier. */
+/* Reads the carrier into nic.carrier, and gives the card the duplex of its PHY. */
 void pcnet_hw_carrier(struct pcnet *c);
 
 /* Gives the frames that were missed since the last call. */

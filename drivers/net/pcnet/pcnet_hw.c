@@ -46,6 +46,24 @@ static uint16_t mii(const struct pcnet *c, uint32_t phy, uint32_t reg)
 	return get(c, P_BDP, BCR_MII_DATA);
 }
 
+static void mii_set(const struct pcnet *c, uint32_t reg, uint32_t v)
+{
+	put(c, P_BDP, BCR_MII_ADDR, (uint16_t)((uint32_t)c->phy << 5 | reg));
+	put(c, P_BDP, BCR_MII_DATA, (uint16_t)v);
+}
+
+/* An operating system that ran before may have switched the PHY off, or reduced its offer. Only
+ * then is the link negotiated again: that takes seconds. */
+static void negotiate(const struct pcnet *c)
+{
+	uint16_t control = mii(c, c->phy, MII_CONTROL), offer = mii(c, c->phy, MII_OFFER);
+	if (control == P_GONE || ((control & (MII_CONTROL_AN | MII_CONTROL_OFF)) == MII_CONTROL_AN &&
+	                          (offer & MII_OFFER_ALL) == MII_OFFER_ALL))
+		return;
+	mii_set(c, MII_OFFER, offer | MII_OFFER_ALL);
+	mii_set(c, MII_CONTROL, MII_CONTROL_AN | MII_CONTROL_REDO);
+}
+
 const char *pcnet_hw_identify(struct pcnet *c)
 {
 	uint32_t id = (uint32_t)get(c, P_RDP, CSR_ID_HIGH) << 16 | get(c, P_RDP, CSR_ID_LOW);
@@ -97,6 +115,8 @@ bool pcnet_hw_start(const struct pcnet *c)
 	put(c, P_BDP, BCR_MISC, get(c, P_BDP, BCR_MISC) | BCR2_ASEL);
 	put(c, P_BDP, BCR_LINK, BCR4_SHOW_LINK);
 	put(c, P_BDP, BCR_BURST, get(c, P_BDP, BCR_BURST) | BCR18_BURSTS);
+	if (c->has_mii)
+		negotiate(c);
 	pcnet_hw_mask(c);
 	put(c, P_RDP, 4, CSR4_USUAL);
 	put(c, P_RDP, 1, (uint16_t)at);
@@ -131,6 +151,15 @@ bool pcnet_hw_filter(const struct pcnet *c)
 	return ok;
 }
 
+/* The card does not follow its PHY by itself. */
+static void write_duplex(const struct pcnet *c, bool full)
+{
+	uint16_t old = get(c, P_BDP, BCR_DUPLEX);
+	uint16_t wanted = (uint16_t)((old & ~BCR9_FDEN) | (full ? BCR9_FDEN : 0));
+	if (wanted != old)
+		put(c, P_BDP, BCR_DUPLEX, wanted);
+}
+
 void pcnet_hw_carrier(struct pcnet *c)
 {
 	struct nic_carrier now = {0};
@@ -143,6 +172,7 @@ void pcnet_hw_carrier(struct pcnet *c)
 		now.up = true;
 		now.mbit = both & (MII_100FD | MII_100HD) ? 100 : 10;
 		now.full_duplex = both & MII_100FD || (both & (MII_100HD | MII_10FD)) == MII_10FD;
+		write_duplex(c, now.full_duplex);
 	}
 	c->nic.carrier = now;
 }

@@ -58,9 +58,14 @@
 #define STYLE_32        2
 #define BCR_MII_ADDR    33
 #define BCR_MII_DATA    34
-#define MII_STATUS      1
-#define MII_STATUS_LINK 0x0004
-#define MII_OFFER       4
+#define MII_CONTROL      0
+#define MII_CONTROL_AN   0x1000
+#define MII_CONTROL_OFF  0x0c00
+#define MII_CONTROL_REDO 0x0200
+#define MII_STATUS       1
+#define MII_STATUS_LINK  0x0004
+#define MII_OFFER        4
+#define MII_OFFER_ALL    0x01e0
 #define MII_PARTNER     5
 #define MII_100FD       0x0100
 #define MII_100HD       0x0080

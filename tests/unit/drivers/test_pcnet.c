@@ -49,6 +49,14 @@ static void modes(void)
 		CHECK(suite_probe() == NULL);
 		CHECK_EQ(suite_nic->carrier.mbit, mode[i].mbit);
 		CHECK_EQ(suite_nic->carrier.full_duplex, mode[i].full);
+		CHECK_EQ(model[0].bcr[9] & 1, mode[i].full);
+		CHECK_EQ(model[0].negotiations, 0);
+		suite_alive();
+		/* Another partner. */
+		model[0].partner = mode[(i + 1) % ARRAY_SIZE(mode)].partner;
+		suite_wait_ms(100);
+		CHECK_EQ(suite_nic->carrier.full_duplex, mode[(i + 1) % ARRAY_SIZE(mode)].full);
+		suite_alive();
 		suite_end();
 	}
 	suite_machine(SUITE_POOL);
@@ -58,6 +66,26 @@ static void modes(void)
 	suite_begin();
 	CHECK_EQ(suite_nic->carrier.mbit, 10);
 	suite_end();
+}
+
+/* What another system left: the PHY off, with a reduced offer, and a duplex. */
+static void left_behind(void)
+{
+	suite = &kinds[2];
+	suite_machine(SUITE_POOL);
+	model[0].phy[0] = 0x0800;
+	model[0].phy[4] = 0x0021;
+	model[0].bcr[9] = 3;
+	model[0].partner = 0x40a1;
+	CHECK(suite_probe() == NULL);
+	CHECK_EQ(model[0].negotiations, 1);
+	CHECK_EQ(model[0].phy[0] & 0x1c00, 0x1000);
+	CHECK_EQ(model[0].phy[4] & 0x1e0, 0x1e0);
+	CHECK_EQ(model[0].bcr[9], 2);
+	suite_wait_ms(100);
+	suite_alive();
+	suite_end();
+	suite = &kinds[0];
 }
 
 /* A card that is no PCnet-PCI, one without an address, one that does not end its initialization. */
@@ -123,6 +151,7 @@ int main(void)
 		card_suite(&kinds[i]);
 	suite = &kinds[0];
 	TEST(modes);
+	TEST(left_behind);
 	TEST(refused);
 	TEST(underflows);
 	TEST(ends_late);
