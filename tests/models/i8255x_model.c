@@ -41,11 +41,16 @@ bool i8255x_model_quiet(const struct card *c)
 
 static void configure(struct i8255x_model *m, const uint8_t *b)
 {
+	bool serial = m->eeprom[6] & 0x8000;
 	if ((b[0] & 63) != 22)
 		pci_model_fault("configuration of %u bytes", b[0]);
 	memcpy(m->config, b, 22);
 	if (!(b[6] & 0x20) || !(b[6] & 0x10) || (b[10] & 0xc0) || !(b[10] & 8) || (b[8] & 0x80))
 		pci_model_fault("configuration: bytes 6, 8, 10: %x %x %x", b[6], b[8], b[10]);
+	if (!is_82557(m) && !(b[19] & 2))
+		pci_model_fault("configuration: a magic packet wakes the machine");
+	if (serial != !(b[8] & 1) || serial != b[15] >> 7)
+		pci_model_fault("configuration: MII, or a serial interface");
 	if (is_82557(m) && (b[18] & 8))
 		pci_model_fault("configuration: a reserved bit of the 82557");
 }

@@ -290,13 +290,15 @@ void i8255x_hw_configuration(const struct i8255x *x, uint8_t *out)
 	        CONFIG_BYTES, 0x08, 0,    0,    0, 0,    0x32, 0x03, 0x01, 0,   0x2e, 0,
 	        0x60,         0,    0xf2, 0x48, 0, 0x40, 0xf2, 0x80, 0x3f, 0x05};
 	memcpy(out, usual, sizeof usual);
-	if (!x->mii)
+	if (!x->mii) {
 		out[8] = 0;
+		out[15] |= 0x80; /* the 82503: a carrier, or a collision */
+	}
 	if (x->is_82557) {
 		out[6] |= 0x80; /* frames with a VLAN tag count as bad: pass bad ones too */
 	} else {
 		out[18] |= 0x08; /* frames with a VLAN tag are not too long */
-		out[19] |= 0x04; /* no wake-up by a magic packet */
+		out[19] |= 0x06; /* no wake-up by a magic packet, no frames for flow control */
 	}
 	out[15] |= x->promiscuous ? 0x01 : 0;
 	out[21] |= x->promiscuous || x->all_groups ? 0x08 : 0;
