@@ -314,6 +314,9 @@ static void reg_write(void *ctx, uint32_t off, unsigned size, uint32_t v)
 	case 0x5818: /* MRQC */
 	case 0x5800: /* WUC */
 		break;
+	case 0x5808:
+		m->wufc = v;
+		break;
 	case 0x1700:
 		m->ivar = v;
 		break;
@@ -340,6 +343,7 @@ struct card *igb_model_plug(struct igb_model *m, uint16_t device, unsigned slot,
 	};
 	m->card.cable = true;
 	m->mbit = 1000;
+	m->wufc = 2; /* by a magic packet */
 	memcpy(m->burned, address, 6);
 	m->phy[0] = 0x1140;
 	m->phy[4] = 0x0de1;

@@ -22,6 +22,7 @@ struct igb_model {
 
 	/* What the test reads. */
 	unsigned negotiations;
+	uint32_t wufc;
 
 	/* Private to the model. */
 	uint8_t burned[6];

@@ -146,6 +146,7 @@ bool igb_hw_start(struct igb *g)
 	igb_put(g, IGB_CTRL, igb_get(g, IGB_CTRL) | CTRL_UP);
 	igb_put(g, IGB_CTRL_EXT, igb_get(g, IGB_CTRL_EXT) | EXT_DRIVER);
 	igb_put(g, IGB_WUC, 0);
+	igb_put(g, IGB_WUFC, 0);
 	igb_put(g, IGB_MRQC, 0); /* all frames to queue 0 */
 	if (!g->is_82575)
 		igb_put(g, IGB_IVAR, IVAR_QUEUE_0);

@@ -52,6 +52,7 @@
 #define IGB_RAL        0x5400
 #define IGB_RAH        0x5404
 #define IGB_WUC        0x5800
+#define IGB_WUFC       0x5808 /* the frames that wake the machine */
 #define IGB_MRQC       0x5818
 
 /* A queue (8.9.5, 8.11.10). */

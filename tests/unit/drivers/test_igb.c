@@ -52,6 +52,7 @@ static void left_behind(void)
 	model[0].phy[9] = 0;
 	CHECK(suite_probe() == NULL);
 	CHECK_EQ(model[0].negotiations, 1);
+	CHECK_EQ(model[0].wufc, 0);
 	CHECK_EQ(model[0].phy[4] & 0x1e0, 0x1e0);
 	CHECK_EQ(model[0].phy[9] & 0x200, 0x200);
 	suite_wait_ms(10);
