@@ -551,8 +551,8 @@ struct card *rtl8169_model_plug(struct rtl8169_model *m, uint32_t xid, unsigned 
 {
 	memset(m, 0, sizeof *m);
 	m->xid = xid;
-	m->pcie = xid >= 0x200 && xid != 0x980;
-	m->gated = xid >= 0x4c0 && xid != 0x980;
+	m->pcie = xid != 0x980 && (xid & 0x7ff) >= 0x200;
+	m->gated = m->pcie && (xid & 0x7ff) >= 0x4c0;
 	m->no_gbit = (xid & 0x7c8) == 0x348;
 	add_to_bus(m, slot);
 	m->card.cable = true;

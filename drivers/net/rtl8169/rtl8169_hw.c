@@ -8,33 +8,33 @@
 
 #define PCI_RCR 0xe700 /* no threshold before the first transfer, bursts without limit */
 
-/* The first line that fits counts. */
+/* The first line that fits counts. The uppermost bit says nothing but for PCI. */
 static const struct r_chip chips[] = {
         {0xfcf, 0x008, CHIP_PCI | CHIP_OLD, PCI_RCR},                 /* 8169S */
         {0xfcf, 0x040, CHIP_PCI | CHIP_OLD, PCI_RCR},                 /* 8110S */
         {0xfcf, 0x100, CHIP_PCI, PCI_RCR},                            /* 8169SB, 8110SB */
         {0xfcf, 0x180, CHIP_PCI, PCI_RCR},                            /* 8169SC, 8110SC */
         {0xfcf, 0x980, CHIP_PCI, PCI_RCR},                            /* 8169SC, 8110SC */
-        {0xfc8, 0x300, CHIP_FIFO, PCI_RCR},                           /* 8168B, 8111B */
-        {0xfc8, 0x380, 0, PCI_RCR},                                   /* 8168B, 8111B */
-        {0xfc8, 0x340, 0, PCI_RCR},                                   /* 8101E */
-        {0xfc8, 0x348, 0, 0x8700},                                    /* 8102E */
-        {0xfc8, 0x248, 0, 0x8700},                                    /* 8102E */
-        {0xfc8, 0x408, CHIP_PHY_OFF, 0x8700},                         /* 8105E */
-        {0xfc8, 0x448, CHIP_PHY_OFF, 0x8700},                         /* 8106E */
-        {0xfc8, 0x3c0, 0, 0xc700},                                    /* 8168C, 8111C */
-        {0xfc8, 0x3c8, 0, 0xc700},                                    /* 8168CP */
-        {0xfc8, 0x280, CHIP_PHY_OFF, 0x8700},                         /* 8168D, 8111D */
-        {0xfc8, 0x2c0, CHIP_PHY_OFF, 0x8700},                         /* 8168E, 8111E */
-        {0xfc8, 0x2c8, CHIP_EMPTY, 0xc700},                           /* 8168E-VL */
-        {0xfcf, 0x480, CHIP_EMPTY | CHIP_ERI | CHIP_NO_HASH, 0xc700}, /* 8168F, 8111F */
-        {0xfc8, 0x480, CHIP_EMPTY | CHIP_ERI, 0xc700},                /* 8168F, 8111F */
-        {0xfc8, 0x488, CHIP_EMPTY | CHIP_ERI, 0xc700},                /* 8411 */
-        {0xfc8, 0x4c0, CHIP_EMPTY | CHIP_ERI | CHIP_GATE, 0xcf00},    /* 8168G, 8111G */
-        {0xfcf, 0x509, CHIP_EMPTY | CHIP_ERI | CHIP_GATE, 0xcf00},    /* 8168G, 8106E */
-        {0xfcf, 0x5c8, CHIP_EMPTY | CHIP_ERI | CHIP_GATE, 0xcf00},    /* 8411B */
-        {0xfcf, 0x540, CHIP_EMPTY | CHIP_ERI | CHIP_GATE, 0xcf00},    /* 8168H, 8107E */
-        {0xfcf, 0x541, CHIP_EMPTY | CHIP_ERI | CHIP_GATE, 0xcf00},    /* 8168H, 8107E */
+        {0x7c8, 0x300, CHIP_FIFO, PCI_RCR},                           /* 8168B, 8111B */
+        {0x7c8, 0x380, 0, PCI_RCR},                                   /* 8168B, 8111B */
+        {0x7c8, 0x340, 0, PCI_RCR},                                   /* 8101E */
+        {0x7c8, 0x348, 0, 0x8700},                                    /* 8102E */
+        {0x7c8, 0x248, 0, 0x8700},                                    /* 8102E */
+        {0x7c8, 0x408, CHIP_PHY_OFF, 0x8700},                         /* 8105E */
+        {0x7c8, 0x448, CHIP_PHY_OFF, 0x8700},                         /* 8106E */
+        {0x7c8, 0x3c0, 0, 0xc700},                                    /* 8168C, 8111C */
+        {0x7c8, 0x3c8, 0, 0xc700},                                    /* 8168CP */
+        {0x7c8, 0x280, CHIP_PHY_OFF, 0x8700},                         /* 8168D, 8111D */
+        {0x7c8, 0x2c0, CHIP_PHY_OFF, 0x8700},                         /* 8168E, 8111E */
+        {0x7c8, 0x2c8, CHIP_EMPTY, 0xc700},                           /* 8168E-VL */
+        {0x7cf, 0x480, CHIP_EMPTY | CHIP_ERI | CHIP_NO_HASH, 0xc700}, /* 8168F, 8111F */
+        {0x7c8, 0x480, CHIP_EMPTY | CHIP_ERI, 0xc700},                /* 8168F, 8111F */
+        {0x7c8, 0x488, CHIP_EMPTY | CHIP_ERI, 0xc700},                /* 8411 */
+        {0x7c8, 0x4c0, CHIP_EMPTY | CHIP_ERI | CHIP_GATE, 0xcf00},    /* 8168G, 8111G */
+        {0x7cf, 0x509, CHIP_EMPTY | CHIP_ERI | CHIP_GATE, 0xcf00},    /* 8168G, 8106E */
+        {0x7cf, 0x5c8, CHIP_EMPTY | CHIP_ERI | CHIP_GATE, 0xcf00},    /* 8411B */
+        {0x7cf, 0x540, CHIP_EMPTY | CHIP_ERI | CHIP_GATE, 0xcf00},    /* 8168H, 8107E */
+        {0x7cf, 0x541, CHIP_EMPTY | CHIP_ERI | CHIP_GATE, 0xcf00},    /* 8168H, 8107E */
 };
 
 bool rtl8169_hw_version(struct rtl8169 *r)
