@@ -237,6 +237,7 @@ static void reset(struct rtl8139_model *m)
 	m->isr = m->imr = m->cpcr = 0;
 	m->rcr = 0;
 	m->tcr = 0;
+	m->early = 0;
 	m->cbr = 0;
 	m->capr = (uint16_t)(0 - 16);
 	for (unsigned i = 0; i < 4; i++)
@@ -280,7 +281,7 @@ static uint32_t read_wide(struct rtl8139_model *m, uint32_t off)
 {
 	switch (off) {
 	case 0x3a:
-		return m->cbr;
+		return m->cbr == 0 && m->cbr_at_end && m->rbstart ? RING : m->cbr;
 	case 0x3e:
 		return m->isr;
 	case 0x40:
@@ -325,6 +326,8 @@ static uint32_t reg_read(void *ctx, uint32_t off, unsigned size)
 		       (m->partner & 0x0180 ? 0 : 8);
 	case 0x59:
 		return m->config3;
+	case 0xd8:
+		return m->config5;
 	default:
 		pci_model_fault("read of a byte at 0x%x", off);
 		return 0;
@@ -359,9 +362,19 @@ static void write_byte(struct rtl8139_model *m, uint32_t off, uint8_t v)
 	case 0x5b:
 		m->clock = v;
 		break;
+	case 0xd8:
+		if (locked)
+			pci_model_fault("Config5 is locked");
+		m->config5 = v;
+		break;
+	case 0xec:
+		if (!m->plus)
+			pci_model_fault("no threshold in this card");
+		m->early = v;
+		break;
 	case 0xd9:
-		if (!m->plus || v != 0x40)
-			pci_model_fault("TPPoll 0x%x", v);
+		if (!m->plus || v != 0x40 || m->early == 0)
+			pci_model_fault("TPPoll 0x%x, threshold %u", v, m->early);
 		m->waiting_tx = true;
 		send_plus(m);
 		break;
@@ -484,6 +497,7 @@ struct card *rtl8139_model_plug(struct rtl8139_model *m, uint8_t revision, unsig
 	m->anar = 0x05e1;
 	m->partner = 0x45e1;
 	m->config3 = 0x30;
+	m->config5 = 0x72;
 	reset(m);
 	pci_model_add(&m->card.pci);
 	static const uint8_t power[8] = {1, 0, 0x22, 0xfe};

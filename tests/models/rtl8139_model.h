@@ -2,7 +2,7 @@
  * "RTL8139C(L)" 1.4 and "RTL8139C+" 1.6.
  *
  * A fault (pci_model_fault) is what they forbid: a transmit slot started that is not free or not
- * the next one, frames at odd addresses, settings written while locked, rings moved while enabled,
+ * the next one, frames at odd addresses, settings written while locked, a C+ that sends without its threshold, rings moved while enabled,
  * a read pointer beyond what was written. */
 #ifndef TESTS_MODELS_RTL8139_MODEL_H
 #define TESTS_MODELS_RTL8139_MODEL_H
@@ -17,11 +17,12 @@ struct rtl8139_model {
 	uint32_t version; /* of TCR, bits 30:22 */
 	uint16_t partner; /* what the other end of the cable offers */
 	unsigned aborts;  /* so many next tries to send a frame end with too many collisions */
+	bool cbr_at_end;  /* CBR may stand at the end of the buffer instead of its beginning */
 	bool underrun;    /* the next frame ends with an underrun */
 
 	/* What the test reads. */
 	uint16_t bmcr, anar;
-	uint8_t config1, config3, clock;
+	uint8_t config1, config3, config5, clock, early;
 
 	/* Private to the model. */
 	uint8_t idr[6], eeprom[6], mar[8], cmd, mode9346;

@@ -106,6 +106,7 @@ static bool load(const struct rtl8139 *r)
 		out8(r, R_CONFIG1, (uint8_t)(in8(r, R_CONFIG1) & ~CONFIG1_SLEEP));
 	} else {
 		out8(r, R_CONFIG3, (uint8_t)(in8(r, R_CONFIG3) & ~CONFIG3_WAKE));
+		out8(r, R_CONFIG5, (uint8_t)(in8(r, R_CONFIG5) & ~CONFIG5_WAKE));
 	}
 	out8(r, R_9346, EE_NORMAL);
 	return true;

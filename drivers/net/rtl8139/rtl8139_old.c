@@ -14,7 +14,7 @@
 
 static inline uint32_t written(const struct rtl8139 *r)
 {
-	return io_in16(r->ports + R_CBR);
+	return io_in16(r->ports + R_CBR) % RX_BUFFER; /* the end is the beginning */
 }
 
 static bool waiting(struct rtl8139 *r)

@@ -139,6 +139,7 @@ static void start(struct rtl8139 *r)
 	io_out32(r->ports + R_RDSAR + 4, 0);
 	io_out32(r->ports + R_TNPDS, (uint32_t)dma_addr(r->tx_desc));
 	io_out32(r->ports + R_TNPDS + 4, 0);
+	io_out8(r->ports + R_EARLY, EARLY_USUAL);
 	io_wmb();
 	io_out8(r->ports + R_CMD, CMD_RE | CMD_TE);
 	configure(r);

@@ -73,12 +73,16 @@
 #define AN_100FD       0x0100
 #define AN_100HD       0x0080
 #define AN_10FD        0x0040
+#define R_CONFIG5      0xd8 /* from the 8139B on */
+#define CONFIG5_WAKE   0x72 /* by frames, by the pin */
 #define R_TPPOLL       0xd9 /* C+ */
 #define TPPOLL_NORMAL  0x40
 #define R_CPCR         0xe0 /* C+, 16 bits */
 #define CPCR_TX        0x0001
 #define CPCR_RX        0x0002
 #define CPCR_MULRW     0x0008
+#define R_EARLY        0xec /* C+: units of 32 bytes before a frame is sent */
+#define EARLY_USUAL    6
 #define R_RDSAR        0xe4 /* C+: the receive ring, 64 bits */
 
 /* The receive buffer: a header before each frame (5.1). */

@@ -59,6 +59,7 @@ static void left_behind(void)
 		CHECK_EQ(model[0].anar & 0x1e0, 0x1e0);
 		CHECK_EQ(model[0].bmcr & 0x1c00, 0x1000);
 		CHECK_EQ(model[0].config3 & 0x30, 0);
+		CHECK_EQ(model[0].config5, 0);
 		suite_alive();
 		suite_end();
 	}
@@ -125,6 +126,21 @@ static void given_up(void)
 	suite_end();
 }
 
+/* Frames that end at the end of the buffer, where CBR may stand then. */
+static void full_rounds(void)
+{
+	suite = &kinds[1];
+	suite_begin();
+	model[0].cbr_at_end = true;
+	for (uint32_t i = 0; i < 1000; i++) { /* 128 bytes with header and FCS */
+		CHECK_EQ(suite_arrive(120, i), CARD_TAKEN);
+		CHECK_EQ(suite_take(1, 120, i), 1);
+		CHECK(suite_take(NIC_BURST, 120, 0) == 0);
+	}
+	CHECK_EQ(suite_nic->count.rx_errors, 0);
+	suite_end();
+}
+
 /* An underrun costs one frame. */
 static void underruns(void)
 {
@@ -153,5 +169,6 @@ int main(void)
 	TEST(odd_addresses);
 	TEST(given_up);
 	TEST(underruns);
+	TEST(full_rounds);
 	return tap_done();
 }
