@@ -175,9 +175,14 @@ static void srom_write(struct tulip_model *m, uint32_t v, uint32_t old)
 	}
 }
 
+static bool phy_here(const struct tulip_model *m, unsigned phy)
+{
+	return phy == m->phy_at && host_now_us >= m->phy_ready_us;
+}
+
 static uint16_t phy_read(struct tulip_model *m, unsigned phy, unsigned reg)
 {
-	if (phy != m->phy_at)
+	if (!phy_here(m, phy))
 		return 0xffff;
 	if (reg == 1)
 		return m->card.cable && !(m->phy[0] & 0xc00) ? 0x782d : 0x7809;
@@ -210,7 +215,7 @@ static void mii_clock(struct tulip_model *m, bool bit)
 		break;
 	case 2: /* turnaround, data */
 		m->mii_n++;
-		m->mdi = m->mii_n == 1    ? phy != m->phy_at
+		m->mdi = m->mii_n == 1    ? !phy_here(m, phy)
 		         : m->mii_n <= 17 ? m->mii_out >> (17 - m->mii_n) & 1
 		                          : 1;
 		m->ones = 0;
@@ -221,7 +226,7 @@ static void mii_clock(struct tulip_model *m, bool bit)
 		m->mii_out = (uint16_t)(m->mii_out << 1 | bit);
 		if (++m->mii_n < 18)
 			break;
-		if (op == 1 && phy == m->phy_at)
+		if (op == 1 && phy_here(m, phy))
 			m->phy[reg & 7] = m->mii_out;
 		m->mii_state = m->ones = 0;
 	}
@@ -332,6 +337,7 @@ static void reg_write(void *ctx, uint32_t off, unsigned size, uint32_t v)
 		break;
 	case 12:
 	case 15:
+		m->phy_ready_us = host_now_us + m->phy_us;
 		if (m->n_pins < ARRAY_SIZE(m->pins))
 			m->pins[m->n_pins++] = (uint16_t)(n == 12 ? v : v >> 16);
 		break;

@@ -18,7 +18,8 @@ struct tulip_model {
 	uint8_t phy_at;
 	uint16_t partner; /* what the other end of the cable offers */
 	uint16_t phy[8];
-	bool bus_error; /* the next transfer ends with one */
+	uint32_t phy_us; /* how long the PHY does not answer after its pins have changed */
+	bool bus_error;  /* the next transfer ends with one */
 
 	/* What the test reads. */
 	uint32_t csr[16];
@@ -28,6 +29,7 @@ struct tulip_model {
 
 	/* Private to the model. */
 	uint32_t rx_at, tx_at;
+	uint64_t phy_ready_us;
 	bool rx_run, tx_run, filtered;
 	mac filter[16];
 	uint32_t missed;

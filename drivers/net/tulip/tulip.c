@@ -216,7 +216,9 @@ static bool start(struct tulip *t)
 	t->ack = 2;
 	t->hang_head = 0;
 	t->link_us = t->hang_us = io_now_us();
-	if (!tulip_hw_phy(t))
+	tulip_hw_board(t);
+	t->phy_found = t->phy_found || tulip_hw_find_phy(t);
+	if (!t->phy_found)
 		return false;
 	io_wmb();
 	tulip_put(t, 3, (uint32_t)dma_addr(t->rx_desc));

@@ -20,6 +20,8 @@ struct tulip {
 	bool tx_wake;     /* sent frames are a cause too */
 	bool setup_owed;  /* the filter is to be sent */
 	bool setup_waits; /* the filter is in the ring */
+	bool negotiated;  /* the PHY offers all modes */
+	bool phy_found;
 	uint8_t phy;
 	uint32_t mode; /* CSR6 */
 	uint32_t ack;  /* how many of the next arm() calls acknowledge causes */
@@ -52,11 +54,15 @@ bool tulip_hw_reset(struct tulip *t);
 /* Reads the EEPROM and its MAC address. False when that is not usable. Takes 30 ms. */
 bool tulip_hw_address(struct tulip *t);
 
-/* Switches the board to its PHY, finds that and makes it offer all modes. False when there is none.
- * Takes up to 20 ms. */
-bool tulip_hw_phy(struct tulip *t);
+/* Switches the board to its PHY, which that may reset. */
+void tulip_hw_board(struct tulip *t);
 
-/* Reads the carrier into nic.carrier, and puts its mode into t->mode. Takes 0.2 to 0.6 ms. */
+/* Finds the PHY. False when there is none: only that takes as long as a PHY may need for its reset,
+ * half a second. */
+bool tulip_hw_find_phy(struct tulip *t);
+
+/* Reads the carrier into nic.carrier, and puts its mode into t->mode. For the first time it makes
+ * the PHY offer all modes. Takes 0.2 to 1 ms. */
 void tulip_hw_carrier(struct tulip *t);
 
 /* Writes t->mode. A new speed or duplex stops the card for a moment. */

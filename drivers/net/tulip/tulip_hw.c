@@ -182,7 +182,7 @@ static bool phy_answers(const struct tulip *t, uint32_t phy)
 	return v != 0 && v != 0xffff;
 }
 
-bool tulip_hw_phy(struct tulip *t)
+void tulip_hw_board(struct tulip *t)
 {
 	t->mode = CSR6_ONE | CSR6_PORT_MII | CSR6_NO_SQE | CSR6_WHOLE |
 	          (t->mode & (CSR6_PROMISCUOUS | CSR6_ALL_GROUPS));
@@ -190,26 +190,43 @@ bool tulip_hw_phy(struct tulip *t)
 	if (!t->is_21140)
 		tulip_put(t, 13, 0); /* the built-in transceiver is off */
 	choose_phy(t);
-	uint32_t i = 0;
-	while (i < 32 && !phy_answers(t, (t->phy + i) & 31))
-		i++;
-	if (i == 32)
-		return false;
-	t->phy = (uint8_t)((t->phy + i) & 31);
-	/* An operating system that ran before may have switched the PHY off, or reduced its offer.
-	 * Only then is the link negotiated again: that takes seconds. */
+	t->negotiated = false;
+}
+
+bool tulip_hw_find_phy(struct tulip *t)
+{
+	uint64_t end = io_now_us() + PHY_RESET_US;
+	for (;;) {
+		for (uint8_t i = 0; i < 32; i++)
+			if (phy_answers(t, i)) {
+				t->phy = i;
+				return true;
+			}
+		if (tulip_get(t, 5) == TULIP_GONE || io_now_us() > end)
+			return false;
+		io_delay_us(5000);
+	}
+}
+
+/* An operating system that ran before may have switched the PHY off, or reduced its offer. Only
+ * then is the link negotiated again: that takes seconds. A PHY that does not answer yet is left for
+ * the next look at the carrier. */
+static void negotiate(struct tulip *t)
+{
 	uint16_t control = mii_get(t, t->phy, MII_CONTROL), offer = mii_get(t, t->phy, MII_OFFER);
-	if ((control & (MII_CONTROL_AN | MII_CONTROL_OFF)) != MII_CONTROL_AN ||
-	    (offer & MII_OFFER_ALL) != MII_OFFER_ALL) {
+	t->negotiated = control != 0xffff && offer != 0xffff && !(control & MII_CONTROL_RESET);
+	if (t->negotiated && ((control & (MII_CONTROL_AN | MII_CONTROL_OFF)) != MII_CONTROL_AN ||
+	                      (offer & MII_OFFER_ALL) != MII_OFFER_ALL)) {
 		mii_set(t, t->phy, MII_OFFER, offer | MII_OFFER_ALL);
 		mii_set(t, t->phy, MII_CONTROL, MII_CONTROL_AN | MII_CONTROL_REDO);
 	}
-	return true;
 }
 
 void tulip_hw_carrier(struct tulip *t)
 {
 	struct nic_carrier now = {0};
+	if (!t->negotiated)
+		negotiate(t);
 	uint16_t status = mii_get(t, t->phy, MII_STATUS);
 	if (status & MII_STATUS_LINK && status != 0xffff) {
 		uint16_t both = mii_get(t, t->phy, MII_OFFER) & mii_get(t, t->phy, MII_PARTNER);

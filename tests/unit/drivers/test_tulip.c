@@ -69,6 +69,30 @@ static void phys(void)
 	CHECK_EQ(pci_model_faults(), 0);
 }
 
+/* A PHY that needs its time after each reset of the board: the start waits for it, a restart does
+ * not hold the main loop up. */
+static void slow_phy(void)
+{
+	suite_machine(SUITE_POOL);
+	model[0].phy_us = 300000;
+	model[0].phy[0] = 0x0c00;
+	uint64_t before = host_now_us;
+	CHECK(suite_probe() == NULL);
+	CHECK(host_now_us - before < 500000);
+	suite_wait_ms(500);
+	CHECK_EQ(model[0].phy[0] & 0x1c00, 0x1000);
+	suite_alive();
+	model[0].phy[0] = 0x0c00;
+	suite_card->tx_hung = true;
+	CHECK_EQ(suite_send(3, 64, 0), 3);
+	CHECK(slowest_poll_us(2500) < 60000);
+	CHECK_EQ(suite_nic->count.resets, 1);
+	suite_wait_ms(1000);
+	CHECK_EQ(model[0].phy[0] & 0x1c00, 0x1000);
+	suite_alive();
+	suite_end();
+}
+
 /* An EEPROM with 8 bits of address; one of an old board; one without an address; one whose tables
  * lead out of it. */
 static void eeproms(void)
@@ -142,6 +166,7 @@ int main(void)
 	suite = &kinds[0];
 	TEST(modes);
 	TEST(phys);
+	TEST(slow_phy);
 	TEST(eeproms);
 	TEST(sequences);
 	TEST(bus_errors);
