@@ -125,7 +125,7 @@ static void reset(struct e1000_model *m)
 
 static bool phy_link(const struct e1000_model *m)
 {
-	return m->cable && host_now_us >= m->linkup_us && !m->phy_lost &&
+	return m->cable && host_now_us >= m->linkup_us && !m->phy_lost && !m->phy_hung &&
 	       !(m->reg[CTRL / 4] & CTRL_PHY_RST) &&
 	       !(m->phy[PHY_BMCR] & (BMCR_POWER_DOWN | BMCR_ISOLATE)) &&
 	       (m->phy[PHY_BMCR] & BMCR_AN_ENABLE);
@@ -191,6 +191,8 @@ static uint16_t phy_read(struct e1000_model *m, unsigned r)
 		m->bmsr_down = !phy_link(m);
 		return (uint16_t)(m->phy[r] | (up ? 0x24 : 0));
 	}
+	if (m->phy_hung && (r == 10 || r == 21))
+		return 0xffff;
 	return m->phy[r];
 }
 
@@ -262,7 +264,7 @@ static void phy_reset_line(struct e1000_model *m, bool on)
 		phy_defaults(m);
 		m->phy[PHY_FIFO] = 0x0020 | (m->flex_speed ? FIFO_FLEX_SPEED : 0);
 		m->phy_resets++;
-		m->phy_lost = false;
+		m->phy_lost = m->phy_hung = false;
 		m->phy_ready_us = host_now_us + 10000;
 		m->linkup_us = host_now_us + m->negotiate_us;
 	}

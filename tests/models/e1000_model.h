@@ -61,6 +61,7 @@ struct e1000_model {
 	bool pcix;             /* in a PCI-X slot; the firmware allows reads of 4096 bytes */
 	bool io_deaf;          /* the I/O ports do not reach the card */
 	bool flex_speed;       /* the 82541's PHY has flexible speed after its reset */
+	bool phy_hung;         /* 82574: the PHY counts errors alone, until its reset by CTRL */
 	bool phy_lost;         /* no link until a reset of the PHY by CTRL */
 	bool reset_stuck;      /* CTRL.RST never clears */
 	bool cable;            /* plugged in (default) */

@@ -443,6 +443,8 @@ static void e1000_poll(struct nic *nic, uint64_t now_us)
 	if (now_us - e->stats_us >= STATS_US && !e->broken) {
 		e->stats_us = now_us;
 		stats(e);
+		if (e->kind == E1000_82574 && e1000_82574_phy_hangs(e))
+			restart(e, &nic->count.tx_errors, "PHY hangs");
 	}
 }
 

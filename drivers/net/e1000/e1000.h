@@ -60,6 +60,7 @@ struct e1000 {
 	bool promiscuous;
 	bool broken;      /* the card did not finish its reset; the carrier counts as down */
 	bool half_duplex; /* the PHY is prepared for half duplex */
+	bool phy_hung;    /* 82574: the last look at the PHY found it so */
 	enum e1000_kind kind;
 	uint8_t quirks; /* enum e1000_quirk */
 	uint16_t ports; /* first I/O port; 0: the card is reset through memory */
@@ -101,6 +102,10 @@ void e1000_82574_before_reset(struct e1000 *e);
 void e1000_82574_after_reset(struct e1000 *e);
 void e1000_82574_start(struct e1000 *e);
 
+/* To be called each second. True when the PHY of an 82574 hangs: then it was reset, in 20 ms, and
+ * the card is to be reset too. (e1000_82574.c) */
+bool e1000_82574_phy_hangs(struct e1000 *e);
+
 /* Sets e->kind and e->quirks after the device number. */
 void e1000_hw_identify(struct e1000 *e);
 
@@ -138,6 +143,9 @@ void e1000_hw_negotiate(struct e1000 *e);
 /* Prepares the PHY for half duplex and sets e->half_duplex. The carrier is down for seconds,
  * unless the PHY was prepared before. */
 void e1000_hw_half_duplex(struct e1000 *e);
+
+/* Reads a register of the PHY. False on an error, or after 2 ms. */
+bool e1000_hw_phy_get(struct e1000 *e, uint32_t reg, uint16_t *out);
 
 /* Reads the carrier state, speed and duplex mode from the card into nic.carrier. */
 void e1000_hw_carrier_read(struct e1000 *e);

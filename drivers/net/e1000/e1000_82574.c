@@ -61,3 +61,24 @@ void e1000_82574_start(struct e1000 *e)
 	e1000_write(e, E1000_GCR, e1000_read(e, E1000_GCR) | GCR_L1_WAIT);
 	e1000_write(e, E1000_GCR2, e1000_read(e, E1000_GCR2) | GCR2_ERRATUM);
 }
+
+/* Erratum: the PHY may hang, and then counts nothing but errors. Two looks must show that. */
+bool e1000_82574_phy_hangs(struct e1000 *e)
+{
+	uint16_t errors, status;
+	bool hung = e1000_hw_phy_get(e, PHY_RX_ERRORS, &errors) && errors == 0xffff &&
+	            e1000_hw_phy_get(e, PHY_STATUS_1000, &status) &&
+	            (status & PHY_IDLE_ERRORS) == PHY_IDLE_ERRORS;
+	bool again = hung && e->phy_hung;
+	e->phy_hung = hung && !again;
+	if (!again || e1000_read(e, E1000_STATUS) == E1000_GONE)
+		return false;
+	uint32_t ctrl = e1000_read(e, E1000_CTRL);
+	e1000_write(e, E1000_CTRL, ctrl | CTRL_PHY_RST);
+	e1000_read(e, E1000_STATUS); /* pushes the write through the bridges before the wait */
+	io_delay_us(10000);
+	e1000_write(e, E1000_CTRL, ctrl & ~CTRL_PHY_RST);
+	e1000_read(e, E1000_STATUS);
+	io_delay_us(10000); /* the PHY loads its settings */
+	return true;
+}

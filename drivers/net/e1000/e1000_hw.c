@@ -283,6 +283,11 @@ static bool phy_read(struct e1000 *e, uint32_t reg, uint16_t *out)
 	return mdic(e, MDIC_READ | reg << MDIC_REG_SHIFT, out);
 }
 
+bool e1000_hw_phy_get(struct e1000 *e, uint32_t reg, uint16_t *out)
+{
+	return phy_read(e, reg, out);
+}
+
 static bool phy_write(struct e1000 *e, uint32_t reg, uint16_t v)
 {
 	uint16_t ignored;

@@ -143,6 +143,32 @@ static void pci_express(void)
 	}
 }
 
+/* The PHY of an 82574 that hangs is reset, and the card with it. Those of other chips are not
+ * asked. */
+static void phy_that_hangs(void)
+{
+	for (unsigned i = 0; i < ARRAY_SIZE(chip); i++) {
+		bool has = chip[i].kind == E1000_KIND_82574;
+		struct e1000_model *m = plug(i);
+		CHECK(kit_probe() == NULL);
+		kit_wait_ms(3000);
+		check_works(m);
+		unsigned before = m->phy_resets;
+		m->phy[10] = 0x00ff; /* errors while idle alone are none */
+		kit_wait_ms(3000);
+		CHECK_EQ(kit_nic[0]->count.resets, 0);
+		m->phy_hung = has;
+		kit_wait_ms(3000);
+		CHECK_EQ(kit_nic[0]->count.resets, has);
+		CHECK_EQ(m->phy_resets, before + has);
+		kit_wait_ms(1000);
+		check_works(m);
+		kit_wait_ms(3000);
+		CHECK_EQ(kit_nic[0]->count.resets, has);
+		kit_end();
+	}
+}
+
 /* A card that is gone holds nothing up: frames wait for it, so it is tried again and again. */
 static void gone_costs_no_time(void)
 {
@@ -296,6 +322,7 @@ int main(void)
 	TEST(second_interface_has_its_own_address);
 	TEST(pci_express);
 	TEST(gone_costs_no_time);
+	TEST(phy_that_hangs);
 	TEST(in_a_pcix_slot);
 	TEST(resets_the_phy_once);
 	TEST(full_speed);
