@@ -3,8 +3,8 @@
  *
  * A fault (pci_model_fault) is what they forbid: registers that may change only while the card is
  * stopped or suspended, access in the middle of an index and its data, rings at odd addresses, a
- * transmit descriptor given without ones in bits 15:12, frames with a duplex that is not that of the
- * PHY. */
+ * transmit descriptor given without ones in bits 15:12, frames with a duplex that is not that of
+ * the PHY. */
 #ifndef TESTS_MODELS_PCNET_MODEL_H
 #define TESTS_MODELS_PCNET_MODEL_H
 

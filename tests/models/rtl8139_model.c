@@ -5,11 +5,11 @@
 
 enum { ROK = 1, RER = 2, TOK = 4, TER = 8, RXOVW = 0x10, LINK = 0x20, FOVW = 0x40, SERR = 0x8000 };
 enum { RST = 0x10, RE = 8, TE = 4, BUFE = 1 };
-#define OWN  (1u << 31)
-#define EOR  (1u << 30)
-#define FS   (1u << 29)
-#define LS   (1u << 28)
-#define RING 0x8000u
+#define OWN     (1u << 31)
+#define EOR     (1u << 30)
+#define FS      (1u << 29)
+#define LS      (1u << 28)
+#define RING    0x8000u
 #define OWN_OLD (1u << 13)
 #define TUN     (1u << 14)
 #define TOK_OLD (1u << 15)

@@ -2,8 +2,8 @@
  * "RTL8139C(L)" 1.4 and "RTL8139C+" 1.6.
  *
  * A fault (pci_model_fault) is what they forbid: a transmit slot started that is not free or not
- * the next one, frames at odd addresses, settings written while locked, a C+ that sends without its threshold, rings moved while enabled,
- * a read pointer beyond what was written. */
+ * the next one, frames at odd addresses, settings written while locked, a C+ that sends without its
+ * threshold, rings moved while enabled, a read pointer beyond what was written. */
 #ifndef TESTS_MODELS_RTL8139_MODEL_H
 #define TESTS_MODELS_RTL8139_MODEL_H
 

@@ -73,9 +73,9 @@
 #define PHY_STATUS_1000  10
 #define PHY_IDLE_ERRORS  0x00ff
 /* PHY of all chips but the 82541 and the 82547 (Marvell 88E1000). */
-#define PHY_M88     16
-#define PHY_M88_CRS 0x0800 /* report the carrier of sent frames too */
-#define PHY_RX_ERRORS 21 /* of the 82574 */
+#define PHY_M88       16
+#define PHY_M88_CRS   0x0800 /* report the carrier of sent frames too */
+#define PHY_RX_ERRORS 21     /* of the 82574 */
 /* PHY of the 82541GI and 82547GI. */
 #define PHY_FIFO      20
 #define PHY_FIFO_FLEX 0x0010 /* flexible speed: the carrier comes up with the lowest one */

@@ -170,7 +170,8 @@ static void start(struct ne2k *c)
 {
 	c->next = RX_FIRST + 1;
 	c->tx_head = c->tx_tail = c->tx_slot = 0;
-	c->wrong = c->overflow = c->draining = c->more = c->sending = c->tx_refused = c->tx_wake = false;
+	c->wrong = c->overflow = c->draining = c->more = c->sending = c->tx_refused = c->tx_wake =
+	        false;
 	c->hang_head = 0;
 	c->hang_us = io_now_us();
 	ne2k_hw_start(c);

@@ -57,8 +57,9 @@ static void mii_set(const struct pcnet *c, uint32_t reg, uint32_t v)
 static void negotiate(const struct pcnet *c)
 {
 	uint16_t control = mii(c, c->phy, MII_CONTROL), offer = mii(c, c->phy, MII_OFFER);
-	if (control == P_GONE || ((control & (MII_CONTROL_AN | MII_CONTROL_OFF)) == MII_CONTROL_AN &&
-	                          (offer & MII_OFFER_ALL) == MII_OFFER_ALL))
+	if (control == P_GONE ||
+	    ((control & (MII_CONTROL_AN | MII_CONTROL_OFF)) == MII_CONTROL_AN &&
+	     (offer & MII_OFFER_ALL) == MII_OFFER_ALL))
 		return;
 	mii_set(c, MII_OFFER, offer | MII_OFFER_ALL);
 	mii_set(c, MII_CONTROL, MII_CONTROL_AN | MII_CONTROL_REDO);
