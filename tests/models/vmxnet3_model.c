@@ -110,6 +110,26 @@ static void complete(struct vmxnet3_model *m, struct vmxnet3_ring *r, uint32_t i
 
 /* --- transmit ------------------------------------------------------------------------------- */
 
+/* Sends a frame. With `l4` the checksum at `field` is completed: it holds that of the pseudo
+ * header, and the device takes the length from the frame's end, as QEMU's does. */
+static void send_frame(struct card *c, const uint8_t *frame, uint32_t n, uint32_t l4,
+                       uint32_t field)
+{
+	uint8_t copy[2048];
+	uint32_t sum = 0;
+	memcpy(copy, frame, min_u32(n, sizeof copy));
+	for (uint32_t i = l4; l4 && i < n; i++)
+		sum += (uint32_t)copy[i] << (i - l4) % 2 * 8;
+	uint32_t l3 = load16(copy + 12) == swap16(0x8100) ? 18 : 14;
+	if (l4 && copy[l3] >> 4 == 4 && l3 + swap16(load16(copy + l3 + 2)) != n)
+		pci_model_fault("a frame with padding, which would count");
+	sum = (sum & 0xffff) + (sum >> 16);
+	uint16_t v = (uint16_t) ~(sum + (sum >> 16));
+	if (l4)
+		store16(copy + field, v ? v : 0xffff);
+	card_sent(c, copy, n);
+}
+
 void vmxnet3_model_send(struct card *c)
 {
 	struct vmxnet3_model *m = of(c);
@@ -123,12 +143,15 @@ void vmxnet3_model_send(struct card *c)
 			return;
 		}
 		uint32_t n = size & 0x3fff;
-		if (more != (1u << 12 | 1u << 13) || size >> 15)
+		uint32_t mode = more >> 10 & 3, from_l4 = more & 0x3ff, field = size >> 18;
+		bool sum = mode == 2 && from_l4 >= 34 && field > from_l4 && field + 2 <= n;
+		if ((more & ~0xfffu) != (1u << 12 | 1u << 13) || size & 1u << 15 ||
+		    (!sum && (mode || from_l4 || field)))
 			pci_model_fault("transmit descriptor %u: 0x%x 0x%x", m->tx.next, size,
 			                more);
 		const uint8_t *from = dma(m, load64(d), n);
 		if (from)
-			card_sent(c, from, n);
+			send_frame(c, from, n, sum ? from_l4 : 0, field);
 		complete(m, &m->tx_done, m->tx.next, 0);
 		advance(&m->tx);
 	}

@@ -11,6 +11,14 @@
 #define V_TX_RING 256u /* multiples of 32 */
 #define V_GROUPS  32u
 
+/* The driver's part of a receive slot. It is as large as a descriptor and lies at a fixed distance
+ * behind it, so one pointer reaches both. */
+struct vmx_slot {
+	struct pkt *p;
+	uint32_t unused[4 - sizeof(void *) / 4];
+};
+_Static_assert(sizeof(struct vmx_slot) == sizeof(struct vmx_desc), "a slot is as large");
+
 struct vmxnet3 {
 	struct nic nic;                /* must be first: the ops get a pointer to it */
 	volatile uint8_t *fast, *slow; /* base addresses 0 and 1 */
@@ -18,12 +26,13 @@ struct vmxnet3 {
 	bool lies;       /* the device named a frame that it does not have */
 	bool tx_refused; /* the last tx() found the ring full */
 	uint32_t ack;    /* how many of the next arm() calls acknowledge causes */
-	struct vmx_desc *rx_desc, *tx_desc;
+	struct vmx_desc *rx_desc; /* behind them the driver's part of each slot */
+	struct vmx_desc *tx_desc;
 	struct vmx_done *rx_done, *tx_done;
 	struct vmx_shared *shared;
 	struct vmx_queues *queues;
 	mac *groups;
-	struct pkt *rx[V_RX_RING], *tx[V_TX_RING];
+	struct pkt *tx[V_TX_RING];
 	uint32_t rx_next; /* next slot that the device fills; the one before it is not the device's
 	                   */
 	uint32_t rx_seen, tx_seen; /* completions taken; free-running */

@@ -104,14 +104,16 @@ struct vmx_queues {
 
 /* A descriptor belongs to the device when its generation is that of the lap. */
 struct vmx_desc {
-	uint64_t addr;
-	uint32_t size; /* 13:0 bytes */
+	uint32_t addr, addr_high; /* the upper half stays 0 */
+	uint32_t size;            /* 13:0 bytes */
 	uint32_t more;
 };
-#define TX_GEN  (1u << 14) /* in size */
-#define TX_LAST (1u << 12) /* in more */
-#define TX_TELL (1u << 13)
-#define RX_GEN  (1u << 31) /* in size */
+#define TX_GEN      (1u << 14)  /* in size */
+#define TX_FIELD(n) ((n) << 18) /* in size: offset of the checksum that is to be completed */
+#define TX_SUM      (2u << 10)  /* in more: complete it, from the offset in 9:0 on */
+#define TX_LAST     (1u << 12)
+#define TX_TELL     (1u << 13)
+#define RX_GEN      (1u << 31) /* in size */
 
 /* A completion is the driver's when its generation is that of the lap. */
 struct vmx_done {
@@ -123,6 +125,7 @@ struct vmx_done {
 #define DONE_INDEX 0xfffu
 #define DONE_FIRST (1u << 15) /* in index, of a received frame */
 #define DONE_LAST  (1u << 14)
+#define DONE_WHOLE (DONE_FIRST | DONE_LAST)
 #define DONE_LEN   0x3fffu
 #define DONE_ERROR (1u << 14) /* in size */
 #define DONE_GEN   (1u << 31) /* in gen */
