@@ -78,8 +78,9 @@ struct nic_ops {
 	 * and recovers a card that hangs. */
 	void (*poll)(struct nic *nic, uint64_t now_us);
 	/* Enables the interrupt that ends a halt, then looks for work once more. True: work
-	 * is waiting, do not halt. The interrupt comes for a change of the carrier too, and when a
-	 * card needs recovery; then nic->carrier says so at once, or at the next poll. */
+	 * is waiting, do not halt. Where the card can tell, the interrupt comes for a change of the
+	 * carrier too, and when it needs recovery; then nic->carrier says so at once, or at the
+	 * next poll. Of i8255x, 3c90x, pcnet, tulip and ne2k poll() alone finds out. */
 	bool (*arm)(struct nic *nic);
 	/* Ends all DMA. The card does nothing afterwards. Takes a bounded time. */
 	void (*stop)(struct nic *nic);

@@ -131,7 +131,7 @@ void i8255x_hw_identify(struct i8255x *x);
 bool i8255x_hw_reset(const struct i8255x *x);
 
 /* Reads the MAC address and the flags of the board from the EEPROM. False when the address is not
- * usable. Takes 15 to 60 ms. */
+ * usable. Takes 20 to 30 ms; an EEPROM of 256 words 90 to 130 ms. */
 bool i8255x_hw_eeprom(struct i8255x *x);
 
 /* Finds the PHY, powers it up and makes it offer all modes. */
