@@ -20,7 +20,26 @@ import sys
 from dataclasses import dataclass, field
 from pathlib import Path
 
-NIC_MODULES = {"e1000": ("e1000",), "virtio": ("virtio_pci", "virtio_net")}
+# The modules for each kind of card. Those that they need (mii, 8390) are found by their notes.
+NIC_MODULES = {
+    "e1000": ("e1000",),
+    "e1000e": ("e1000e",),
+    "e100": ("e100",),
+    "rtl8139": ("8139too", "8139cp"),
+    "pcnet": ("pcnet32",),
+    "tulip": ("tulip",),
+    "vmxnet3": ("vmxnet3",),
+    "ne2k_pci": ("ne2k-pci",),
+    "virtio": ("virtio_pci", "virtio_net"),
+}
+
+
+def nic_kind(model: str) -> str:
+    """The key of NIC_MODULES for a card of QEMU, with its options or without."""
+    name = model.partition(",")[0]
+    if name.startswith("i82"):
+        return "e100"
+    return name if name in NIC_MODULES else name.partition("-")[0]
 
 _INIT = r"""#!/bin/busybox sh
 # First program of the Linux guest. Its parameters stand on the kernel's command line (guest.KEY=).
@@ -536,7 +555,7 @@ def command_line(role: str, nic: str, **parameters: str) -> str:
     words = [
         "console=ttyS0 quiet panic=-1 mitigations=off nokaslr tsc=reliable no_timer_check",
         "raid=noautodetect random.trust_cpu=on net.ifnames=0",
-        f"guest.role={role} guest.nic={'virtio' if nic.startswith('virtio') else 'e1000'}",
+        f"guest.role={role} guest.nic={nic_kind(nic)}",
     ]
     return " ".join([*words, *(f"guest.{key}={value}" for key, value in parameters.items())])
 
