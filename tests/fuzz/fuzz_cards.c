@@ -122,6 +122,50 @@ static struct card *plug_vmxnet3(void)
 	return vmxnet3_model_plug(&m.vmxnet3, 0, address);
 }
 
+static struct card *plug_c90x_b(void)
+{
+	return c90x_model_plug(&m.c90x, 0x9055, 0, address);
+}
+
+static struct card *plug_c90x_10(void)
+{
+	return c90x_model_plug(&m.c90x, 0x9004, 0, address);
+}
+
+static struct card *plug_82551_qemu(void)
+{
+	struct card *made = i8255x_model_plug(&m.i8255x, 0x1209, 9, 0, address);
+	m.i8255x.emulated = true;
+	return made;
+}
+
+static struct card *plug_igb_82575(void)
+{
+	return igb_model_plug(&m.igb, 0x10a7, 0, address);
+}
+
+static struct card *plug_pcnet_970(void)
+{
+	return pcnet_model_plug(&m.pcnet, 0x2430, 0, address);
+}
+
+static struct card *plug_rtl8169_pci(void)
+{
+	return rtl8169_model_plug(&m.rtl8169, 0x040, 0, address);
+}
+
+static struct card *plug_rtl8169_eri(void)
+{
+	return rtl8169_model_plug(&m.rtl8169, 0x480, 0, address);
+}
+
+static struct card *plug_vmxnet3_masking(void)
+{
+	struct card *made = vmxnet3_model_plug(&m.vmxnet3, 0, address);
+	m.vmxnet3.auto_mask = m.vmxnet3.wants_index = true;
+	return made;
+}
+
 #define CARD(name, how)                                                                        \
 	{                                                                                      \
 		&name##_driver, how, name##_model_receive, name##_model_lie, name##_model_send \
@@ -134,14 +178,29 @@ static const struct {
 	void (*send)(struct card *card);
 } cards[] =
         {
-                CARD(i8255x, plug_i8255x),   CARD(i8255x, plug_82557),
-                CARD(ne2k, plug_ne2k),       CARD(pcnet, plug_pcnet),
-                CARD(pcnet, plug_pcnet_mii), CARD(rtl8139, plug_rtl8139),
-                CARD(tulip, plug_tulip),     CARD(rtl8139, plug_rtl8139_plus),
-                CARD(tulip, plug_tulip_old), CARD(vmxnet3, plug_vmxnet3),
-                CARD(rtl8169, plug_rtl8169), CARD(rtl8169, plug_rtl8169_gate),
-                CARD(c90x, plug_c90x),       CARD(c90x, plug_c90x_old),
+                CARD(i8255x, plug_i8255x),
+                CARD(i8255x, plug_82557),
+                CARD(ne2k, plug_ne2k),
+                CARD(pcnet, plug_pcnet),
+                CARD(pcnet, plug_pcnet_mii),
+                CARD(rtl8139, plug_rtl8139),
+                CARD(tulip, plug_tulip),
+                CARD(rtl8139, plug_rtl8139_plus),
+                CARD(tulip, plug_tulip_old),
+                CARD(vmxnet3, plug_vmxnet3),
+                CARD(rtl8169, plug_rtl8169),
+                CARD(rtl8169, plug_rtl8169_gate),
+                CARD(c90x, plug_c90x),
+                CARD(c90x, plug_c90x_old),
                 CARD(igb, plug_igb),
+                CARD(c90x, plug_c90x_b),
+                CARD(c90x, plug_c90x_10),
+                CARD(i8255x, plug_82551_qemu),
+                CARD(igb, plug_igb_82575),
+                CARD(pcnet, plug_pcnet_970),
+                CARD(rtl8169, plug_rtl8169_pci),
+                CARD(rtl8169, plug_rtl8169_eri),
+                CARD(vmxnet3, plug_vmxnet3_masking),
 },
   *card;
 
@@ -267,7 +326,7 @@ static void operate(void)
 	case 0:
 	case 1:
 	case 2:
-		arrive(1 + (op >> 4), 60 + next() * 5u);
+		arrive(1 + (op >> 4), min_u32(60 + next() * 6u, CARD_FRAME_MOST));
 		break;
 	case 3:
 	case 4:

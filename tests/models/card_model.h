@@ -51,6 +51,7 @@ struct card_kind {
 	bool stops_full; /* after a frame that finds no room it stops until poll() */
 	bool all_groups; /* it takes the frames to all groups, or to none */
 	bool looks;      /* it looks for frames by itself: none of its registers is written */
+	unsigned most; /* register accesses for 1000 frames under load; 0: 100 (docs/hardware.md) */
 	/* Makes the card of this slot (0, 1) new and adds it to the bus. */
 	struct card *(*plug)(unsigned slot, const uint8_t address[6]);
 	/* A good frame of n bytes, without FCS, arrives from the cable. */

@@ -26,12 +26,12 @@ static struct card *plug_10(unsigned slot, const uint8_t address[6])
 	return c90x_model_plug(&model[slot], 0x9004, slot, address);
 }
 
-#define KIND(n, p, is_old)                                                                        \
-	{                                                                                         \
-		.name = n, .driver = &c90x_driver, .ring = 256, .takes = 256, .sends = 127,       \
-		.looks = !is_old, .all_groups = is_old, .plug = p, .receive = c90x_model_receive, \
-		.lie = c90x_model_lie, .send = c90x_model_send, .quiet = c90x_model_quiet,        \
-		.irq = c90x_model_irq,                                                            \
+#define KIND(n, p, is_old)                                                                     \
+	{                                                                                      \
+		.name = n, .driver = &c90x_driver, .ring = 256, .takes = 256, .sends = 127,    \
+		.looks = !is_old, .all_groups = is_old, .most = is_old ? 320 : 0, .plug = p,   \
+		.receive = c90x_model_receive, .lie = c90x_model_lie, .send = c90x_model_send, \
+		.quiet = c90x_model_quiet, .irq = c90x_model_irq,                              \
 	}
 static const struct card_kind kinds[] = {
         KIND("3c905C", plug_c, false),

@@ -23,16 +23,17 @@ static struct card *plug_emulated(unsigned slot, const uint8_t address[6])
 	return c;
 }
 
-#define KIND(n, p)                                                                               \
+#define KIND(n, p, accesses)                                                                     \
 	{                                                                                        \
 		.name = n, .driver = &i8255x_driver, .ring = 256, .takes = 256, .sends = 127,    \
-		.plug = p, .receive = i8255x_model_receive, .lie = i8255x_model_lie,             \
-		.send = i8255x_model_send, .quiet = i8255x_model_quiet, .irq = i8255x_model_irq, \
+		.most = accesses, .plug = p, .receive = i8255x_model_receive,                    \
+		.lie = i8255x_model_lie, .send = i8255x_model_send, .quiet = i8255x_model_quiet, \
+		.irq = i8255x_model_irq,                                                         \
 	}
 static const struct card_kind kinds[] = {
-        KIND("82559", plug_82559),
-        KIND("82557", plug_82557),
-        KIND("82551 as QEMU emulates it", plug_emulated),
+        KIND("82559", plug_82559, 0),
+        KIND("82557", plug_82557, 0),
+        KIND("82551 as QEMU emulates it", plug_emulated, 220),
 };
 
 /* An EEPROM with 8 bits of address; one with a wrong sum, which the log names; one without an

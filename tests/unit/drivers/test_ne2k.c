@@ -26,6 +26,7 @@ static const struct card_kind kind = {
         .takes = 44,
         .sends = 3,
         .no_carrier = true,
+        .most = 100000, /* the processor copies */
         .stops_full = true,
         .plug = plug,
         .receive = ne2k_model_receive,

@@ -16,17 +16,17 @@ static struct card *plug_old(unsigned slot, const uint8_t address[6])
 	return rtl8139_model_plug(&model[slot], 0x10, slot, address);
 }
 
-#define KIND(n, p, kept, most, slots)                                                              \
+#define KIND(n, p, kept, full, slots, accesses)                                                    \
 	{                                                                                          \
-		.name = n, .driver = &rtl8139_driver, .ring = kept, .takes = most, .sends = slots, \
-		.plug = p, .receive = rtl8139_model_receive, .lie = rtl8139_model_lie,             \
-		.send = rtl8139_model_send, .quiet = rtl8139_model_quiet,                          \
-		.irq = rtl8139_model_irq,                                                          \
+		.name = n, .driver = &rtl8139_driver, .ring = kept, .takes = full, .sends = slots, \
+		.most = accesses, .plug = p, .receive = rtl8139_model_receive,                     \
+		.lie = rtl8139_model_lie, .send = rtl8139_model_send,                              \
+		.quiet = rtl8139_model_quiet, .irq = rtl8139_model_irq,                            \
 	}
 /* 455 frames of 64 bytes, with FCS and header, fit into 32 KB. */
 static const struct card_kind kinds[] = {
-        KIND("8139C+", plug_plus, 64, 64, 63),
-        KIND("8139", plug_old, 0, 455, 4),
+        KIND("8139C+", plug_plus, 64, 64, 63, 0),
+        KIND("8139", plug_old, 0, 455, 4, 2400),
 };
 
 /* Speed and duplex are the best that both ends offer. */
