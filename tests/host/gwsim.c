@@ -11,6 +11,7 @@
  *   offloads INTERFACE N       what the card does with partial packets: INTERFACE_SUM …
  *   time SECONDS.FRACTION      time passes
  *   leap SECONDS.FRACTION N    time passes with only N ticks
+ *   busy MILLISECONDS          time passes as under load: MAIN runs once a millisecond
  *   link INTERFACE up|down     the carrier
  *   card INTERFACE run|stall   whether the card takes frames to send
  *   stats sessions timings neighbours routes interfaces addresses leases drops drops-raw log print
@@ -411,6 +412,8 @@ static void run(char *line)
 			error("not a time");
 	} else if (strcmp(command, "leap") == 0) {
 		do_leap(rest);
+	} else if (strcmp(command, "busy") == 0) {
+		rig_busy(&rig, (uint32_t)strtoul(word(&rest), NULL, 10));
 	} else if (strcmp(command, "link") == 0) {
 		do_link(rest);
 	} else if (strcmp(command, "card") == 0) {

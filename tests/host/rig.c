@@ -249,6 +249,16 @@ void rig_advance(struct rig *rig, uint64_t us)
 	tick(rig);
 }
 
+void rig_busy(struct rig *rig, uint32_t ms)
+{
+	for (; ms > 0; ms--) {
+		rig->gw.clock.us += 1000;
+		log_time(rig->gw.clock.us);
+		(void)gw_tick(&rig->gw);
+		rig_flush(rig);
+	}
+}
+
 void rig_leap(struct rig *rig, uint64_t us, uint32_t n)
 {
 	for (; n > 0; n--) {

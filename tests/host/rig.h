@@ -74,6 +74,9 @@ void rig_advance(struct rig *rig, uint64_t us);
 /* Lets time pass with only n ticks, evenly spaced, the last at the end. n is at least 1. */
 void rig_leap(struct rig *rig, uint64_t us, uint32_t n);
 
+/* Lets time pass as under load: MAIN runs once a millisecond, whatever it has left to do. */
+void rig_busy(struct rig *rig, uint32_t ms);
+
 /* Sets the carrier of an interface up or down, as the driver's poll would report it. */
 void rig_link(struct rig *rig, uint32_t iface, bool up);
 

@@ -260,6 +260,10 @@ class Gateway:
         """Lets time pass in which MAIN runs only `turns` times, the last one at the end."""
         return self._read(self.sim.command(f"leap {seconds:.6f} {turns}"))
 
+    def busy(self, seconds: float) -> list[Sent]:
+        """Lets time pass as under load: MAIN runs once a millisecond, whatever it has left to do."""
+        return self._read(self.sim.command(f"busy {round(seconds * 1000)}"))
+
     def link(self, port: str, up: bool) -> list[Sent]:
         return self._read(self.sim.command(f"link {port} {'up' if up else 'down'}"))
 

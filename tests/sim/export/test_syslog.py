@@ -152,6 +152,17 @@ def test_a_burst_is_sent_whole(start: Start) -> None:
     assert gateway.stats()["syslog_lost"] == 0
 
 
+def test_a_load_that_lasts(start: Start) -> None:
+    """20,000 sessions a second that begin and end, under load: 40 messages in each millisecond of MAIN."""
+    gateway, _ = begin(start, CONFIG.replace("4096", "16384") + "nat.log sessions\n", packets=4096)
+    frame = Ether(src=A.mac, dst=PORT_MAC["lan"]) / udp()
+    frame[UDP].chksum = 0
+    raw = bytes(frame)
+    batch = [("lan", raw[:34] + port.to_bytes(2, "big") + raw[36:]) for port in range(10000, 14000)]
+    gateway.send_many(batch)
+    assert len(messages(gateway.busy(0.1), "session")) == len(batch)
+
+
 def test_what_is_lost_is_counted_and_told(start: Start) -> None:
     """While there is no way to the server the log goes on; afterwards the server hears how much is gone."""
     gateway = start(BASE.replace("gateway 203.0.113.1\n", "") + "syslog 198.18.0.9\n")
