@@ -70,6 +70,7 @@ static const void *running(const struct gw *gw)
 static const struct count_table counts = COUNT_TABLE(filter6_count, running);
 
 const struct forwarder forwarder_nat = {
+        .opens_ports = true,
         .ip6_if_given = true,
         .keys = {&nat_section, &filter6_section},
         .counts = {&nat_counts, &counts},

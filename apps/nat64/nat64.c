@@ -236,6 +236,7 @@ static bool nat64_prefix64(const struct gw *gw, struct prefix *p, bool *octet)
 }
 
 const struct forwarder forwarder_nat64 = {
+        .opens_ports = true,
         .takes_source_routes = true,
         .keys = {&nat64_section, &embed_section, &filter6_section},
         .counts = {&nat64_counts, &nat64_filter_counts},

@@ -250,11 +250,9 @@ static enum verdict datagram(struct gw *gw, struct pkt *p, const struct udp_ends
 
 /* --- start ------------------------------------------------------------------------------------ */
 
-/* True where the forwarder's state begins with a NAT whose outer addresses are the Internet's. */
 static bool has_nat(const struct gw *gw)
 {
-	return gw->forwarder->port_take == nat_own_port_take && !gw->forwarder->no_wan4 &&
-	       nat_of(gw)->table.session;
+	return gw->forwarder->opens_ports && nat_of(gw)->table.session;
 }
 
 static const char *pcp_init(struct gw *gw)

@@ -103,6 +103,7 @@ static bool tun_show_host(const struct gw *gw, uint32_t *cursor, struct prefix *
 }
 
 const struct forwarder forwarder_tun = {
+        .opens_ports = true,
         .no_wan6 = true,
         .keys = {&nat_section, &tun_section},
         .counts = {&tun_counts, &nat_counts},

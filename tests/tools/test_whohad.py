@@ -47,6 +47,24 @@ def test_a_forwarded_port(tmp_path: Path) -> None:
     assert status == 0 and text.splitlines()[0] == "192.168.1.9:80: tcp port 8080 is forwarded to it"
 
 
+@pytest.mark.parametrize("comment", ["#x", "// nat.blocks 64", "//x", "\t# // x"])
+def test_comments(tmp_path: Path, comment: str) -> None:
+    """As the gateway reads them; in a URL `//` begins none."""
+    text = CONFIG.replace("nat.blocks 200", f"nat.blocks 200{comment}") + "time-server http://x\n// nat.blocks 300\n"
+    assert by_config(tmp_path, "198.51.100.4:2001", text)[1].startswith("192.168.1.5: its ports are 1824 to 2023")
+
+
+@pytest.mark.parametrize(("app", "ports"), [
+    ("app nat", "1824 to 2023"), ("app 6to4", "1824 to 2023"), ("app nat64", "1984 to 2047"),
+    ("menu-default nat64", "1984 to 2047"), ("app nat\nmenu-default nat64", "1824 to 2023"), ("app wire", None),
+    ("", None)])
+def test_the_application_that_runs(tmp_path: Path, app: str, ports: str | None) -> None:
+    """A file may have the keys of several."""
+    status, text = by_config(tmp_path, "198.51.100.4:2001", f"{app}\nnat64.blocks 64\n{CONFIG}")
+    assert f"its ports are {ports}" in text if ports else status == 2 and "only a log can tell" in text or (
+        "no app that says which" in text)
+
+
 @pytest.mark.parametrize("port", [1, 1023, 1024 + 256 * 200, 65535])
 def test_nobodys(tmp_path: Path, port: int) -> None:
     assert by_config(tmp_path, f"198.51.100.4:{port}") == (1, "nobody that this file tells of\n")
@@ -123,6 +141,27 @@ def test_from_blocks(tmp_path: Path) -> None:
                                     "2026-11-22T14:10:00+00:00\n")
     assert ask("--log", log, "198.51.100.4:2001", "2026-11-22T14:12Z")[1].startswith("10.9.9.9")
     assert ask("--log", log, "198.51.100.4:2048", "2026-11-22T14:12Z")[0] == 1
+
+
+@pytest.mark.parametrize(("start", "end"), [
+    ("log - ready", "14:20:00"), ("session [session@32473 event=\"x\"]", "14:20:00")])
+@pytest.mark.parametrize("form", [" 8 ", "[8]: "])
+def test_a_restart_ends_all(tmp_path: Path, start: str, end: str, form: str) -> None:
+    """After a power cut nobody tells the ends; a message of another start (PROCID) does. Its time counts, or that of a
+    later one where the clock was not known yet; a late message of the start before changes nothing."""
+    old = LINE.format(event="begin", time="2026-11-22T14:00:00Z", proto=17, inside="192.168.1.5", port=4000)
+    new = LINE.format(event="begin", time="2026-11-22T14:30:00Z", proto=17, inside="192.168.1.6", port=4000)
+    log = tmp_path / "log"
+    log.write_text("\n".join([
+        old.replace(" 7 ", form.replace("8", "7")), f"<30>1 - 198.51.100.4 baregate{form}{start}",
+        f"<30>1 2026-11-22T{end}Z 198.51.100.4 baregate{form}{start}", new.replace(" 7 ", form),
+        "<30>1 2026-11-22T14:31:00Z 198.51.100.4 baregate" + form.replace("8", "7") + "log - late",
+        "<30>1 2026-11-22T14:31:00Z 203.0.113.9 baregate 5 log - another gateway"]))
+    assert ask("--log", log, "198.51.100.4:2001", "2026-11-22T14:10Z")[1] == (
+        "192.168.1.5:4000: udp, from 2026-11-22T14:00:00+00:00 to 2026-11-22T14:20:00+00:00, when the gateway had "
+        "started again\n")
+    assert ask("--log", log, "198.51.100.4:2001", "2026-11-22T15:00Z")[1] == (
+        "192.168.1.6:4000: udp, from 2026-11-22T14:30:00+00:00, no end told\n")
 
 
 @pytest.mark.parametrize("time", ["yesterday", "14:03", "2026-13-22T14:03Z", "2026-11-22T25:03Z", ""])

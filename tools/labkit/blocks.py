@@ -7,15 +7,18 @@ from __future__ import annotations
 import datetime
 import re
 from collections.abc import Iterable, Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from ipaddress import IPv4Address, IPv4Network
 
 FIRST = 1024  # the first port of the first block of an address
 PORTS = 65536 - FIRST
 LEAST = 32
 INSIDE = ("lan", *(f"lan{n}" for n in range(2, 8)))
+APPS = {"nat": "nat", "6to4": "nat", "nat64": "nat64"}  # `app`: what the keys of its NAT begin with
 TIME = re.compile(r"(\d{4}-\d\d-\d\d)[T ](\d\d:\d\d(?::\d\d(?:\.\d+)?)?)(Z|[+-]\d\d:\d\d)?")
+COMMENT = re.compile(r"#|(?<!:)//")  # kernel/config/config_word.c; of `http://` it is none
 EVENT = re.compile(r"\[(session|block)@32473((?: \w+=\"[^\"\]]*\")+)\]")
+SENDER = re.compile(r"(\S+) baregate(?: (\d+)|\[(\d+)\]:?) ")  # HOSTNAME APP-NAME PROCID, as sent or as files have it
 FIELD = re.compile(r" (\w+)=\"([^\"\]]*)\"")
 PROTOCOLS = {"1": "icmp", "6": "tcp", "17": "udp"}
 WORDS = {"session": {"event", "proto", "inside", "inport", "outside", "outport"},
@@ -69,7 +72,7 @@ def read_keys(text: str) -> dict[str, list[str]]:
     """The lines of a configuration file, by key."""
     keys: dict[str, list[str]] = {}
     for line in text.splitlines():
-        words = line.split("#", 1)[0].split()
+        words = COMMENT.split(line, maxsplit=1)[0].split()
         if words:
             keys.setdefault(words[0], []).append(" ".join(words[1:]))
     return keys
@@ -100,14 +103,24 @@ def _externals(keys: dict[str, list[str]], app: str) -> list[IPv4Address]:
     return found or wan[:1]
 
 
+def _app(keys: dict[str, list[str]]) -> str:
+    """What the keys of the NAT that runs begin with."""
+    runs = (keys.get("app") or keys.get("menu-default") or [""])[-1]
+    names = [APPS[runs]] if runs in APPS else [] if runs else sorted(set(APPS.values()))
+    found = [name for name in names if keys.get(f"{name}.blocks", ["0"])[-1] != "0"]
+    if not found:
+        raise Wrong(f"the configuration has no nat.blocks{f' for {runs}' if runs else ''}: only a log can tell")
+    if len(found) > 1:
+        raise Wrong("the configuration has nat.blocks and nat64.blocks, and no app that says which of them counts")
+    return found[0]
+
+
 def blocks_of(text: str, outer: IPv4Address | None = None) -> Blocks:
     """The blocks of a configuration file; `outer` is the WAN's address where it comes by DHCP."""
     keys = read_keys(text)
     if outer:
         keys["wan.address"] = [f"{outer}/32", *keys.get("wan.address", [])]
-    app = next((name for name in ("nat", "nat64") if keys.get(f"{name}.blocks", ["0"])[-1] != "0"), None)
-    if app is None:
-        raise Wrong("the configuration has no nat.blocks: only a log can tell")
+    app = _app(keys)
     value = keys[f"{app}.blocks"][-1]
     if not value.isdecimal() or not LEAST <= int(value) <= PORTS:
         raise Wrong(f"{app}.blocks {value}: expected a number from {LEAST} to {PORTS}")
@@ -145,6 +158,8 @@ class Use:
     begin: datetime.datetime | None
     end: datetime.datetime | None = None
     sessions: int = 0  # that have not ended
+    sender: tuple[str, str] | None = None  # HOSTNAME and PROCID of the gateway
+    restarted: bool = False  # it ended because the gateway started again, at `end` at the latest
 
 
 def time_of(text: str) -> tuple[datetime.datetime, datetime.timedelta]:
@@ -172,11 +187,50 @@ def _fields(line: str) -> tuple[str, dict[str, str]] | None:
     return (found[1], values) if right else None
 
 
+@dataclass
+class _Starts:
+    """Follows which start of a gateway (PROCID) a log's lines are of. A start ends what earlier ones had begun."""
+
+    ended: set[tuple[str, str]] = field(default_factory=set)
+    now: dict[str, tuple[str, str]] = field(default_factory=dict)  # by HOSTNAME
+    cut: list[Use] = field(default_factory=list)  # that ended, before a time that is not known yet
+
+    def line(self, sender: tuple[str, str], when: datetime.datetime | None,
+             open_: dict[tuple[str, ...], Use]) -> Iterator[Use]:
+        """A line came. Gives the uses that are over."""
+        before = self.now.get(sender[0])
+        if sender != before and sender not in self.ended:
+            self.now[sender[0]] = sender
+            if before:
+                self.ended.add(before)
+        over = {key: use for key, use in open_.items() if use.sender in self.ended}
+        for key, use in over.items():
+            del open_[key]
+            use.restarted = True
+            self.cut.append(use)
+        if when and sender == self.now.get(sender[0]):
+            done = [use for use in self.cut if use.sender and use.sender[0] == sender[0]]
+            self.cut = [use for use in self.cut if use not in done]
+            for use in done:
+                use.end = when
+                yield use
+
+
+def _when(line: str, end: int) -> datetime.datetime | None:
+    found = TIME.search(line[:end])
+    return time_of(found[0])[0] if found else None
+
+
 def uses(lines: Iterable[str], outside: IPv4Address, port: int) -> Iterator[Use]:
     """Each use of a port that the events of a log tell of, in the order of their ends; those that have not ended come
-    last. Lines without events are skipped."""
+    last. Lines without events only tell of restarts."""
     open_: dict[tuple[str, ...], Use] = {}
+    starts = _Starts()
     for line in lines:
+        named = SENDER.search(line)
+        sender = (named[1], named[2] or named[3]) if named else None
+        if named and sender:
+            yield from starts.line(sender, _when(line, named.start()), open_)
         event = _fields(line)
         if not event or event[1]["outside"] != str(outside):
             continue
@@ -184,14 +238,14 @@ def uses(lines: Iterable[str], outside: IPv4Address, port: int) -> Iterator[Use]
         first, last = ((int(value["first"]), int(value["last"])) if kind == "block" else (int(value["outport"]),) * 2)
         if not first <= port <= last:
             continue
-        found = TIME.search(line[:EVENT.search(line).start()])  # type: ignore[union-attr]
-        when = time_of(found[0])[0] if found else None
+        when = _when(line, EVENT.search(line).start())  # type: ignore[union-attr]
         inside = value["inside"] + (f":{value['inport']}" if kind == "session" and ":" not in value["inside"] else
                                     f" port {value['inport']}" if kind == "session" else "")
         protocol = "any" if kind == "block" else PROTOCOLS.get(value["proto"], value["proto"])
         key = (kind, inside, protocol, str(first))
         # A port has several sessions, one for each server: it is used from the first begin to the last end.
-        use = open_.get(key) or Use(inside, protocol, first, last, when if value["event"] == "begin" else None)
+        use = open_.get(key) or Use(inside, protocol, first, last, when if value["event"] == "begin" else None,
+                                    sender=sender)
         use.sessions += 1 if value["event"] == "begin" else -1
         if use.sessions > 0:
             open_[key] = use
@@ -199,6 +253,7 @@ def uses(lines: Iterable[str], outside: IPv4Address, port: int) -> Iterator[Use]
         use.end = when
         open_.pop(key, None)
         yield use
+    yield from starts.cut
     yield from open_.values()
 
 

@@ -41,6 +41,7 @@ from scapy.layers.inet import TCP as Tcp
 from scapy.layers.inet import UDP as Udp
 from scapy.layers.l2 import Ether
 from scapy.packet import Raw
+from tunnel import COLOCATED, DECOUPLED
 
 pytestmark = pytest.mark.virtual
 
@@ -92,6 +93,25 @@ def arrives(gateway: Gateway, port: int, host: Host, inside: int, *, tcp: bool =
     got = only(sent, host.port).ip
     assert (got.src, got.dst, got.payload.dport, got.payload.sport) == (source, host.ip, inside, 999)
     return True
+
+
+# --- beside 6to4 ---------------------------------------------------------------------------------------------------
+
+
+def test_beside_6to4_with_its_nat(start: Start) -> None:
+    gateway = quiet(start(COLOCATED + "serve pcp\n", "6to4"))
+    assert pcp(gateway, map_request(A.ip, 5000, 3600)).outside_port == 5000
+    assert arrives(gateway, 5000, A, 5000)
+    assert pcp(gateway, map_request(A.ip, 5000, 0)).result == pc.SUCCESS
+    gateway.wait(400)
+    assert not arrives(gateway, 5000, A, 5000, source=SERVER2)
+
+
+def test_beside_6to4_without_nat(start: Start) -> None:
+    """Nothing can be opened: the log says so, and the port is closed."""
+    gateway = start(DECOUPLED + "serve pcp\n", "6to4")
+    assert any("serve pcp: there is no NAT here" in line for line in gateway.lines("log"))
+    assert "pcp_requests" not in gateway.stats()
 
 
 # --- MAP ----------------------------------------------------------------------------------------------------------
