@@ -98,10 +98,29 @@ static const char *change_addresses(struct gw *gw, const struct net_config *c,
 	return wrong;
 }
 
+/* Why one of the addresses that *c has and *other does not may not change. */
+static const char *stays(const struct gw *gw, const struct net_config *c,
+                         const struct net_config *other)
+{
+	const char *why = NULL;
+	for (uint32_t k = 0; k < gw->n_iface; k++)
+		for (uint32_t i = 0; i < c->iface[k].n_address && !why; i++) {
+			const struct prefix *own = &c->iface[k].address[i];
+			if (!has_address(&other->iface[k], own))
+				why = gw_change_stays(gw, k, &own->addr);
+		}
+	return why;
+}
+
 const char *apply(struct gw *gw, struct config *running, const struct config *to)
 {
 	struct net_config *was = config_values_of(running, &net_section);
 	const struct net_config *now = net_config(to);
+	const char *no = stays(gw, was, now);
+	if (!no)
+		no = stays(gw, now, was);
+	if (no)
+		return no;
 	change_routes(gw, was, now, false);
 	change_addresses(gw, was, now, false);
 	const char *wrong = change_addresses(gw, now, was, true);

@@ -107,6 +107,9 @@ struct forwarder {
 	 * them must follow now, or be refused when it is next used. Never called from within
 	 * another function of the forwarder. NULL: nothing follows. */
 	void (*changed)(struct gw *gw);
+	/* Why the IPv4 addresses of the inside may not change while it runs (static, with the key
+	 * that needs them); NULL: they may. NULL in the table: they always may. */
+	const char *(*inside_stays)(const struct gw *gw);
 	/* Takes over the values of its keys that may change at any time (limits, timeouts), from
 	 * gw->config. NULL: there are none. */
 	void (*tune)(struct gw *gw);

@@ -187,6 +187,7 @@ const struct forwarder forwarder_clat = {
         .local6 = clat_local6,
         .stopped = clat_stopped,
         .changed = clat_changed,
+        .inside_stays = nat_blocks_stay,
         .tune = nat_tune,
         .port_take = nat_own_port_take,
         .port_give = nat_own_port_give,

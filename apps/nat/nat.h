@@ -56,6 +56,7 @@ bool nat_concerns4(const struct gw *gw, const struct pkt *p);
 bool nat_own_port_take(struct gw *gw, uint8_t proto, uint16_t port);
 void nat_own_port_give(struct gw *gw, uint8_t proto, uint16_t port);
 void nat_changed(struct gw *gw);
+const char *nat_blocks_stay(const struct gw *gw);
 void nat_tune(struct gw *gw);
 bool nat_tick(struct gw *gw);
 /* nat_flow.c: the fast path (net/flow.h) of the UDP and TCP packets of known sessions. */

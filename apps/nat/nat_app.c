@@ -81,6 +81,7 @@ const struct forwarder forwarder_nat = {
         .concerns4 = nat_concerns4,
         .ip6 = route_ip6,
         .changed = changed,
+        .inside_stays = nat_blocks_stay,
         .tune = nat_tune,
         .port_take = nat_own_port_take,
         .port_give = nat_own_port_give,

@@ -173,6 +173,29 @@ static const char *set_blocks(const struct gw *gw, struct nat *n, const struct n
 	return nat_blocks_init(&n->table, c->blocks, net, n_nets);
 }
 
+/* What a log must keep so that it can be computed later whose a port was (RFC 7422 section 4). A
+ * lease that brings another outer address has a line of its own. */
+static void tell_blocks(const struct nat *n)
+{
+	const struct nat_blocks *b = &n->table.blocks;
+	char first[FMT_IP4], last[FMT_IP4];
+	log_line("%s: blocks of %u ports, %u of each outer address", n->name, b->size, b->each);
+	for (uint32_t i = 0; i < n->table.n_ranges; i++) {
+		const struct nat_range *r = &n->table.range[i];
+		if (r->first == 0)
+			continue;
+		log_line("%s: outer addresses %s to %s have blocks %u to %u", n->name,
+		         fmt_ip4(first, ip4_of(r->first)), fmt_ip4(last, ip4_of(r->last)),
+		         r->index * b->each, (r->index + r->last - r->first + 1) * b->each - 1);
+	}
+	for (uint32_t i = 0; i < b->n_nets; i++) {
+		const struct nat_block_net *net = &b->net[i];
+		log_line("%s: inside addresses %s to %s have blocks %u to %u", n->name,
+		         fmt_ip4(first, ip4_of(net->first)), fmt_ip4(last, ip4_of(net->last)),
+		         net->number, net->number + net->last - net->first);
+	}
+}
+
 const char *nat_core_start(struct gw *gw, struct nat *n, const char *name,
                            const struct nat_config *c)
 {
@@ -186,7 +209,21 @@ const char *nat_core_start(struct gw *gw, struct nat *n, const char *name,
 		bad = keep_events(gw, n, c);
 	if (!bad)
 		keep_ports(gw, n);
+	if (!bad && n->table.blocks.size)
+		tell_blocks(n);
 	return bad;
+}
+
+/* A host's block follows from its address and the networks of the inside, for as long as the
+ * gateway runs: an answer that tools/whohad gives from the file must be the right one. */
+const char *nat_blocks_stay(const struct gw *gw)
+{
+	const struct nat *n = nat_of(gw);
+	return n->table.blocks.size
+	               ? gw_setup_fail("%s.blocks: the IPv4 addresses of the inside count from the "
+	                               "next start on, after `save`",
+	                               n->name)
+	               : NULL;
 }
 
 /* Without a pool the first address of the WAN is the external one. */

@@ -251,6 +251,7 @@ const struct forwarder forwarder_nat64 = {
         .port_give = nat_own_port_give,
         .prefix64 = nat64_prefix64,
         .changed = nat64_changed,
+        .inside_stays = nat_blocks_stay,
         .tune = nat64_tune,
         .tick = nat64_tick,
         .show = nat64_show,

@@ -113,6 +113,7 @@ const struct forwarder forwarder_tun = {
         .ip4 = tun_ip4,
         .concerns4 = tun_concerns4,
         .changed = tun_changed,
+        .inside_stays = nat_blocks_stay,
         .tune = tun_tune,
         .port_take = tun_port_take,
         .port_give = tun_port_give,

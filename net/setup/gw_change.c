@@ -42,6 +42,13 @@ static bool has_address(const struct gw *gw, uint32_t iface, const struct addr *
 	return false;
 }
 
+const char *gw_change_stays(const struct gw *gw, uint32_t iface, const struct addr *own)
+{
+	return !own->is6 && interface_is_inside(iface) && gw->forwarder->inside_stays
+	               ? gw->forwarder->inside_stays(gw)
+	               : NULL;
+}
+
 const char *gw_change_add_address(struct gw *gw, uint32_t iface, const struct prefix *own)
 {
 	const char *name = gw->iface[iface].name;
@@ -52,6 +59,9 @@ const char *gw_change_add_address(struct gw *gw, uint32_t iface, const struct pr
 	if (gw->forwarder->promiscuous ||
 	    !(own->addr.is6 ? gw_has_ip6(gw, iface) : gw_has_ip4(gw, iface)))
 		return gw_setup_fail("%s has no IPv%u here", name, own->addr.is6 ? 6 : 4);
+	bad = gw_change_stays(gw, iface, &own->addr);
+	if (bad)
+		return bad;
 	bad = own->addr.is6 ? gw_add_address6(gw, iface, &own->addr.v6, own->len)
 	                    : gw_setup_add_address4(gw, iface, own->addr.v4, own->len);
 	if (bad)
@@ -66,6 +76,9 @@ const char *gw_change_add_address(struct gw *gw, uint32_t iface, const struct pr
 const char *gw_change_del_address(struct gw *gw, uint32_t iface, const struct addr *own)
 {
 	char text[FMT_IP6];
+	const char *bad = gw_change_stays(gw, iface, own);
+	if (bad)
+		return bad;
 	if (!has_address(gw, iface, own))
 		return gw_setup_fail("%s has no address %s", gw->iface[iface].name,
 		                     addr_text(text, own));

@@ -18,6 +18,10 @@ const char *gw_change_add_address(struct gw *gw, uint32_t iface, const struct pr
  * given, and count again when it is back. */
 const char *gw_change_del_address(struct gw *gw, uint32_t iface, const struct addr *own);
 
+/* Why this address of an interface may neither come nor go; NULL: it may. For a caller that makes
+ * several changes or none. */
+const char *gw_change_stays(const struct gw *gw, uint32_t iface, const struct addr *own);
+
 /* Adds a route to a next hop, which must be on a network of ours. */
 const char *gw_change_add_route(struct gw *gw, const struct prefix *to, const struct addr *via);
 

@@ -203,3 +203,23 @@ def test_the_tool_agrees(start: Start, size: int, pool: int, nets: list[str], sp
                 host = blocks.who(IPv4Address(one.ip.src), outer(one))
                 assert host is not None and host[0] == inside
     gateway.finish()
+
+
+def test_rfc7422_section_4_the_log_says_which(start: Start) -> None:
+    """What the answer of tools/whohad follows from is in the log of each start."""
+    gateway = start(config(64, "nat.pool 203.0.113.40-203.0.113.43\nlan2 nic2\nlan2.address 10.1.0.1/30\n"))
+    log = [line.split(" nat: ", 1)[1] for line in gateway.lines("log") if " nat: " in line]
+    assert log == ["blocks of 64 ports, 1008 of each outer address",
+                   "outer addresses 203.0.113.40 to 203.0.113.43 have blocks 0 to 4031",
+                   "inside addresses 192.168.1.1 to 192.168.1.254 have blocks 0 to 253",
+                   "inside addresses 10.1.0.1 to 10.1.0.2 have blocks 254 to 255"]
+
+
+@pytest.mark.parametrize("words", ["add lan 10.9.0.1/24", "del lan 192.168.1.1"])
+def test_networks_stay_while_there_are_blocks(start: Start, words: str) -> None:
+    """A host's block follows from them: what the configuration says must be so."""
+    gateway = start(config(64))
+    with pytest.raises(Refused, match="nat.blocks: the IPv4 addresses of the inside count from the next start on"):
+        gateway.change(f"address {words}")
+    assert "lan 192.168.1.1/24" in gateway.lines("interfaces")
+    start(config(0)).change("address add lan 10.9.0.1/24")
