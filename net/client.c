@@ -39,6 +39,11 @@ uint32_t client_beyond(const struct gw *gw, const struct addr *a)
 	              : hash_three(key, ip4_raw(a->v4), 0, BY_IP4);
 }
 
+uint32_t client_nobody(const struct gw *gw, uint32_t iface)
+{
+	return hash_three(&gw->client_key, iface, 0, BY_LINK);
+}
+
 uint32_t client_of(struct gw *gw, uint32_t link, const struct addr *a)
 {
 	uint32_t iface = link_of(gw, link, a);
@@ -47,5 +52,5 @@ uint32_t client_of(struct gw *gw, uint32_t link, const struct addr *a)
 	const struct neigh *n = a->is6 ? neigh_find6(&gw->neigh, iface, &a->v6)
 	                               : neigh_find4(&gw->neigh, iface, ip4_raw(a->v4));
 	return n && neigh_usable(n) ? client_station(gw, iface, &n->eth.to)
-	                            : hash_three(&gw->client_key, iface, 0, BY_LINK);
+	                            : client_nobody(gw, iface);
 }

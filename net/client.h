@@ -23,6 +23,10 @@ void client_init(struct gw *gw);
  * where the route says that the address is a neighbour's. */
 uint32_t client_of(struct gw *gw, uint32_t link, const struct addr *a);
 
+/* The client that all addresses of an interface's networks are together whose MAC address is not
+ * known. */
+uint32_t client_nobody(const struct gw *gw, uint32_t iface);
+
 /* The client that is the station with this MAC address on an interface: what client_of gives for
  * each of its addresses. */
 uint32_t client_station(const struct gw *gw, uint32_t iface, const mac *station);

@@ -6,6 +6,7 @@
 #include "kernel/lib/alloc.h"
 #include "kernel/lib/log.h"
 #include "kernel/lib/when.h"
+#include "net/client.h"
 
 #define HEADER   24u
 #define MAP_LEN  36u
@@ -195,11 +196,14 @@ static enum verdict refuse_whole(struct gw *gw, struct pcp *c, struct pkt *p,
 
 /* A message of version 2, with the bit of requests and a whole header. */
 static enum verdict request(struct gw *gw, struct pcp *c, struct pkt *p,
-                            const struct udp_ends *ends)
+                            const struct udp_ends *ends, uint32_t who)
 {
 	const uint8_t *h = p->data;
 	struct addr client = read_addr(h + 8);
-	struct pcp_ask ask = {.host = ends->remote, .lifetime_s = swap32(load32(h + 4))};
+	struct pcp_ask ask = {.host = ends->remote,
+	                      .client = who,
+	                      .link = ends->iface,
+	                      .lifetime_s = swap32(load32(h + 4))};
 	bool strict = false;
 	uint8_t opcode = h[1];
 	if (!addr_eq(&client, &ends->remote))
@@ -235,17 +239,18 @@ static enum verdict datagram(struct gw *gw, struct pkt *p, const struct udp_ends
 	c->requests++;
 	if (p->len < 2 || p->data[1] & ANSWER)
 		return gw_drop(gw, p, DROP_PCP_MESSAGE);
-	if (!pcp_table_may_ask(gw, c, &ends->remote))
+	uint32_t client = client_of(gw, ends->iface, &ends->remote);
+	if (!pcp_table_may_ask(gw, c, client))
 		return gw_drop(gw, p, DROP_PCP_LIMIT);
 	if (p->data[0] == 0)
-		return pcp_natpmp(gw, c, p, ends);
+		return pcp_natpmp(gw, c, p, ends, client);
 	if (p->data[0] != 2)
 		return refuse_whole(gw, c, p, ends, PCP_UNSUPP_VERSION);
 	if (p->len < HEADER)
 		return gw_drop(gw, p, DROP_PCP_MESSAGE);
 	if (p->len > PCP_MOST || p->len % 4 != 0)
 		return refuse_whole(gw, c, p, ends, PCP_MALFORMED_REQUEST);
-	return request(gw, c, p, ends);
+	return request(gw, c, p, ends, client);
 }
 
 /* --- start ------------------------------------------------------------------------------------ */

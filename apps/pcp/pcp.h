@@ -45,6 +45,8 @@ enum pcp_result {
 /* Who asks, and for what. An IPv4 address is one in `host`, not in ::ffff:0:0/96. */
 struct pcp_ask {
 	struct addr host;
+	uint32_t client; /* which limits count (net/client.h): all addresses of a station are one */
+	uint8_t link;    /* the interface */
 	uint8_t proto; /* enum nat_proto: NAT_UDP or NAT_TCP */
 	uint16_t port, suggested;
 	uint32_t suggested_ip; /* raw; 0: any */
@@ -76,14 +78,19 @@ struct pcp_entry {
 	uint32_t rem_ip;
 	uint16_t rem_port;
 	uint32_t until_s; /* seconds since boot (when.h) */
-	uint32_t next;    /* of the same bucket, or of the free entries */
+	uint32_t client;
+	bool is_known;     /* the client is: not client_nobody */
+	uint8_t link;      /* the interface that the host is on */
+	uint32_t next;     /* of the same bucket, or of the free entries */
+	uint32_t next_own; /* of the same client's bucket */
 	uint8_t nonce[PCP_NONCE];
 };
 
 struct pcp {
 	struct hash_key key;
 	struct pcp_entry entry[PCP_ENTRIES];
-	uint32_t bucket[PCP_ENTRIES];
+	uint32_t bucket[PCP_ENTRIES]; /* by host */
+	uint32_t owner[PCP_ENTRIES];  /* buckets by client */
 	uint32_t free, fresh, n;
 	uint32_t most;      /* entries, at most: a quarter of the sessions */
 	uint32_t sweep;     /* the entry that the timer looks at next */
@@ -92,8 +99,7 @@ struct pcp {
 	uint32_t announced; /* announcements sent since then */
 	uint64_t announce_us;
 	uint64_t requests, answers[PCP_RESULTS], expired, unleased, announcements;
-	/* Requests that may come, as token buckets (bucket.h): of all hosts, and of one, by hash.
-	 */
+	/* Requests that may come, as token buckets (bucket.h): of all hosts, and of one client. */
 	uint64_t all_us, host_us[PCP_BUCKETS];
 };
 
@@ -114,16 +120,16 @@ void pcp_table_init(struct pcp *c, uint32_t sessions, struct rng *rng);
 struct pcp_entry *pcp_table_find(struct pcp *c, const struct pcp_ask *ask);
 
 /* Makes an entry for what is asked, without lifetime and mapping; NULL when the table is full. */
-struct pcp_entry *pcp_table_add(struct pcp *c, const struct pcp_ask *ask);
+struct pcp_entry *pcp_table_add(struct gw *gw, struct pcp *c, const struct pcp_ask *ask);
 
 /* Ends an entry, and the hold on its mapping. */
 void pcp_table_end(struct gw *gw, struct pcp *c, struct pcp_entry *e);
 
-/* True when the host of the entry is not to have one more. */
-bool pcp_table_is_over(const struct gw *gw, const struct pcp *c, const struct addr *host);
+/* True when the host that asks is not to have one more entry, nor the client. */
+bool pcp_table_is_over(const struct gw *gw, const struct pcp *c, const struct pcp_ask *ask);
 
-/* False when a host, or all together, ask too often (section 8.2). */
-bool pcp_table_may_ask(const struct gw *gw, struct pcp *c, const struct addr *host) MUST_USE;
+/* False when a client, or all together, ask too often (section 8.2). */
+bool pcp_table_may_ask(const struct gw *gw, struct pcp *c, uint32_t client) MUST_USE;
 
 /* Ends what has expired, and what belongs to a host whose address is another's now; keeps the
  * sessions of PEER entries. */
@@ -150,7 +156,8 @@ enum pcp_result pcp_map_all(struct gw *gw, struct pcp *c, const struct pcp_ask *
 struct pcp_given pcp_peer(struct gw *gw, struct pcp *c, const struct pcp_ask *ask);
 
 /* pcp_natpmp.c: answers a datagram of version 0; takes the packet as a handler does. */
-enum verdict pcp_natpmp(struct gw *gw, struct pcp *c, struct pkt *p, const struct udp_ends *ends);
+enum verdict pcp_natpmp(struct gw *gw, struct pcp *c, struct pkt *p, const struct udp_ends *ends,
+                        uint32_t client);
 
 /* Writes our outer address as NAT-PMP tells it, 12 bytes. */
 void pcp_natpmp_address(const struct gw *gw, const struct pcp *c, const struct addr *host,

@@ -155,7 +155,7 @@ static struct pcp_given map_new(struct gw *gw, struct pcp *c, const struct pcp_a
 		return refuse(PCP_NOT_AUTHORIZED);
 	if (c->ext_ip == 0)
 		return refuse(PCP_NETWORK_FAILURE);
-	if (pcp_table_is_over(gw, c, &ask->host))
+	if (pcp_table_is_over(gw, c, ask))
 		return refuse(PCP_USER_EX_QUOTA);
 	if (c->n >= c->most)
 		return refuse(PCP_NO_RESOURCES);
@@ -168,7 +168,7 @@ static struct pcp_given map_new(struct gw *gw, struct pcp *c, const struct pcp_a
 	/* A port forwarding of the configuration stays, whatever host asks (section 11.3). */
 	if (m->is_static)
 		return give(m, 0xffffffff);
-	struct pcp_entry *e = pcp_table_add(c, ask);
+	struct pcp_entry *e = pcp_table_add(gw, c, ask);
 	e->mapping = (uint32_t)(m - t->mapping);
 	m->is_static = 1;
 	return renew(gw, e, ask);

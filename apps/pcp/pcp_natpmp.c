@@ -42,10 +42,12 @@ static uint32_t result_of(enum pcp_result r)
 }
 
 /* Maps a port, or deletes: port 0 stands for all of the protocol (section 3.4). */
-static void map(struct gw *gw, struct pcp *c, const uint8_t *in, const struct addr *host,
-                uint8_t out[16])
+static void map(struct gw *gw, struct pcp *c, const uint8_t *in, const struct udp_ends *ends,
+                uint32_t client, uint8_t out[16])
 {
-	struct pcp_ask ask = {.host = *host,
+	struct pcp_ask ask = {.host = ends->remote,
+	                      .client = client,
+	                      .link = ends->iface,
 	                      .proto = in[1] == OPCODE_UDP ? NAT_UDP : NAT_TCP,
 	                      .port = load16(in + 4),
 	                      .suggested = load16(in + 6),
@@ -64,7 +66,8 @@ static void map(struct gw *gw, struct pcp *c, const uint8_t *in, const struct ad
 	c->answers[g.result]++;
 }
 
-enum verdict pcp_natpmp(struct gw *gw, struct pcp *c, struct pkt *p, const struct udp_ends *ends)
+enum verdict pcp_natpmp(struct gw *gw, struct pcp *c, struct pkt *p, const struct udp_ends *ends,
+                        uint32_t client)
 {
 	uint8_t out[16], opcode = p->data[1];
 	uint32_t len = 8;
@@ -77,7 +80,7 @@ enum verdict pcp_natpmp(struct gw *gw, struct pcp *c, struct pkt *p, const struc
 	} else if (opcode == OPCODE_UDP || opcode == OPCODE_TCP) {
 		if (p->len < REQUEST)
 			return gw_drop(gw, p, DROP_PCP_MESSAGE);
-		map(gw, c, p->data, &ends->remote, out);
+		map(gw, c, p->data, ends, client, out);
 		len = 16;
 	} else {
 		write_head(gw, c, out, opcode, NATPMP_UNSUPP_OPCODE);

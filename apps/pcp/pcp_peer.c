@@ -81,7 +81,7 @@ struct pcp_given pcp_peer(struct gw *gw, struct pcp *c, const struct pcp_ask *as
 	}
 	if (!leads_to(gw, ask))
 		return refuse(PCP_NOT_AUTHORIZED);
-	if (!e && pcp_table_is_over(gw, c, &ask->host))
+	if (!e && pcp_table_is_over(gw, c, ask))
 		return refuse(PCP_USER_EX_QUOTA);
 	if (c->ext_ip == 0 || (!e && c->n >= c->most))
 		return refuse(c->ext_ip ? PCP_NO_RESOURCES : PCP_NETWORK_FAILURE);
@@ -98,6 +98,6 @@ struct pcp_given pcp_peer(struct gw *gw, struct pcp *c, const struct pcp_ask *as
 	if (!s)
 		return refuse(why);
 	if (!e)
-		e = pcp_table_add(c, ask);
+		e = pcp_table_add(gw, c, ask);
 	return keep(gw, e, ask, s);
 }

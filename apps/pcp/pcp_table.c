@@ -3,6 +3,7 @@
 #include "kernel/lib/when.h"
 
 #include "apps/pcp/pcp.h"
+#include "net/client.h"
 #include "net/dhcps/dhcps.h"
 
 #define TICK_ENTRIES 128u
@@ -18,6 +19,7 @@ void pcp_table_init(struct pcp *c, uint32_t sessions, struct rng *rng)
 	c->free = NAT_NONE;
 	c->most = max_u32(min_u32(sessions / 4, PCP_ENTRIES), 1);
 	memset(c->bucket, 0xff, sizeof c->bucket); /* NAT_NONE */
+	memset(c->owner, 0xff, sizeof c->owner);
 }
 
 static uint32_t hash_of(const struct pcp *c, const struct addr *host)
@@ -30,7 +32,7 @@ static uint32_t hash_of(const struct pcp *c, const struct addr *host)
 	return hash_words(&c->key, w, ARRAY_SIZE(w));
 }
 
-/* The entries of one host are in one chain, of 4096 at most, which its limit keeps short. */
+/* The entries of one host are in one chain, of 4096 at most, which the limit keeps short. */
 static uint32_t *head(struct pcp *c, const struct addr *host)
 {
 	return &c->bucket[hash_of(c, host) % PCP_ENTRIES];
@@ -44,9 +46,9 @@ static bool take_token(const struct gw *gw, const struct bucket *b, uint64_t *fu
 	return taken;
 }
 
-bool pcp_table_may_ask(const struct gw *gw, struct pcp *c, const struct addr *host)
+bool pcp_table_may_ask(const struct gw *gw, struct pcp *c, uint32_t client)
 {
-	return take_token(gw, &of_host, &c->host_us[hash_of(c, host) % PCP_BUCKETS]) &&
+	return take_token(gw, &of_host, &c->host_us[client % PCP_BUCKETS]) &&
 	       take_token(gw, &of_all, &c->all_us);
 }
 
@@ -62,7 +64,51 @@ struct pcp_entry *pcp_table_find(struct pcp *c, const struct pcp_ask *ask)
 	return NULL;
 }
 
-struct pcp_entry *pcp_table_add(struct pcp *c, const struct pcp_ask *ask)
+/* --- whose limit ------------------------------------------------------------------------------ */
+
+static void put_under(struct pcp *c, uint32_t index, const struct gw *gw, uint32_t client,
+                      uint32_t link)
+{
+	struct pcp_entry *e = &c->entry[index];
+	uint32_t *first = &c->owner[client % PCP_ENTRIES];
+	e->client = client;
+	e->link = (uint8_t)link;
+	e->is_known = client != client_nobody(gw, link);
+	e->next_own = *first;
+	*first = index;
+}
+
+static void take_from(struct pcp *c, uint32_t index)
+{
+	uint32_t *at = &c->owner[c->entry[index].client % PCP_ENTRIES];
+	while (*at != index)
+		at = &c->entry[*at].next_own;
+	*at = c->entry[index].next_own;
+}
+
+static uint32_t count_own(const struct pcp *c, uint32_t client)
+{
+	uint32_t n = 0;
+	for (uint32_t i = c->owner[client % PCP_ENTRIES]; i != NAT_NONE; i = c->entry[i].next_own)
+		n += c->entry[i].client == client;
+	return n;
+}
+
+/* A host that asks first thing is not known yet; the answer's way to it makes it known. Its entry
+ * counts for it from then on, as far as it may have so many. */
+static void make_known(struct gw *gw, struct pcp *c, struct pcp_entry *e)
+{
+	uint32_t index = (uint32_t)(e - c->entry), link = e->link;
+	uint32_t client = client_of(gw, link, &e->host);
+	if (client == e->client || count_own(c, client) >= pcp_config(gw->config)->limit)
+		return;
+	take_from(c, index);
+	put_under(c, index, gw, client, link);
+}
+
+/* --- entries ---------------------------------------------------------------------------------- */
+
+struct pcp_entry *pcp_table_add(struct gw *gw, struct pcp *c, const struct pcp_ask *ask)
 {
 	uint32_t *first = head(c, &ask->host), i = c->free;
 	if (c->n >= c->most)
@@ -84,6 +130,7 @@ struct pcp_entry *pcp_table_add(struct pcp *c, const struct pcp_ask *ask)
 	                        .next = *first};
 	memcpy(e->nonce, ask->nonce, sizeof e->nonce);
 	*first = i;
+	put_under(c, i, gw, ask->client, ask->link);
 	c->n++;
 	return e;
 }
@@ -95,6 +142,7 @@ void pcp_table_end(struct gw *gw, struct pcp *c, struct pcp_entry *e)
 	while (*at != index)
 		at = &c->entry[*at].next;
 	*at = e->next;
+	take_from(c, index);
 	if (e->mapping != NAT_NONE)
 		nat_mapping_unask(t, &t->mapping[e->mapping]);
 	e->used = false;
@@ -103,12 +151,12 @@ void pcp_table_end(struct gw *gw, struct pcp *c, struct pcp_entry *e)
 	c->n--;
 }
 
-bool pcp_table_is_over(const struct gw *gw, const struct pcp *c, const struct addr *host)
+bool pcp_table_is_over(const struct gw *gw, const struct pcp *c, const struct pcp_ask *ask)
 {
-	uint32_t n = 0;
-	for (uint32_t i = *head((struct pcp *)c, host); i != NAT_NONE; i = c->entry[i].next)
-		n += addr_eq(&c->entry[i].host, host);
-	return n >= pcp_config(gw->config)->limit;
+	uint32_t n = 0, limit = pcp_config(gw->config)->limit;
+	for (uint32_t i = *head((struct pcp *)c, &ask->host); i != NAT_NONE; i = c->entry[i].next)
+		n += addr_eq(&c->entry[i].host, &ask->host);
+	return n >= limit || count_own(c, ask->client) >= limit;
 }
 
 /* Gives the session of a PEER entry the rest of its time. False when there is none any more. */
@@ -148,6 +196,8 @@ static bool has_left(const struct gw *gw, struct pcp_entry *e)
 static void look(struct gw *gw, struct pcp *c, struct pcp_entry *e)
 {
 	bool over = when_left(gw->clock.s, e->until_s, PCP_LONGEST_S) == 0, left = has_left(gw, e);
+	if (!e->is_known)
+		make_known(gw, c, e);
 	if (!over && !left && (!e->is_peer || keep_session(gw, e)))
 		return;
 	c->expired += over;

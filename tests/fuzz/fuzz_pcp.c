@@ -96,26 +96,32 @@ static void check_entry(struct pcp *c, struct pcp_entry *e)
 static void check_table(void)
 {
 	struct pcp *c = pcp_of(&rig.gw);
-	uint32_t used = 0, unused = 0, chained = 0;
+	uint32_t used = 0, unused = 0, chained = 0, owned = 0;
 	for (uint32_t i = 0; i < c->fresh; i++) {
-		uint32_t of_host = 0;
+		uint32_t of_host = 0, of_client = 0;
 		if (!c->entry[i].used)
 			continue;
 		used++;
 		check_entry(c, &c->entry[i]);
-		for (uint32_t k = 0; k < c->fresh; k++)
-			of_host +=
-			        c->entry[k].used && addr_eq(&c->entry[k].host, &c->entry[i].host);
-		if (of_host > LIMIT)
+		for (uint32_t k = 0; k < c->fresh; k++) {
+			const struct pcp_entry *e = &c->entry[k];
+			of_host += e->used && addr_eq(&e->host, &c->entry[i].host);
+			of_client += e->used && e->client == c->entry[i].client;
+		}
+		if (of_host > LIMIT || of_client > LIMIT)
 			fail("a host with too many", NULL, 0);
 	}
 	for (uint32_t i = c->free; i != NAT_NONE && unused <= PCP_ENTRIES; i = c->entry[i].next)
 		unused++;
-	for (uint32_t b = 0; b < PCP_ENTRIES; b++)
+	for (uint32_t b = 0; b < PCP_ENTRIES; b++) {
 		for (uint32_t i = c->bucket[b]; i != NAT_NONE; i = c->entry[i].next)
 			if (++chained > PCP_ENTRIES)
 				fail("a chain that does not end", NULL, 0);
-	if (used != c->n || chained != used || used + unused != c->fresh || c->n > c->most)
+		for (uint32_t i = c->owner[b]; i != NAT_NONE; i = c->entry[i].next_own)
+			if (++owned > PCP_ENTRIES)
+				fail("a chain of a client that does not end", NULL, 0);
+	}
+	if (used != c->n || chained != used || owned != used || used + unused != c->fresh || c->n > c->most)
 		fail("numbers that are not right", NULL, 0);
 	const char *bad = nat_check(&nat_of(&rig.gw)->table, &rig.gw);
 	if (bad)

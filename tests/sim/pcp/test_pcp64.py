@@ -132,3 +132,14 @@ def test_ipv6_hosts_beside_nat(start: Start) -> None:
     box.wait(300)
     assert pcp(box, map_request(SIX, 5000)).result == pc.NOT_AUTHORIZED
     assert pcp(box, pc.request(SIX, pc.ANNOUNCE, 0, b"")).result == pc.SUCCESS
+
+
+def test_a_host_with_many_addresses(start: Start) -> None:
+    """A host takes as many addresses of its /64 as it likes: all of a station are one host."""
+    more = [f"2001:db8:1::bad:{i}" for i in range(6)]
+    for one in more:
+        MAC[one] = MAC[SIX]
+    box = begin(start, "pcp.limit 2\n" + "".join(f"neighbour {one} {MAC[SIX]}\n" for one in more))
+    results = [pcp(box, map_request(one, 5000), one).result for one in more]
+    assert results == [pc.SUCCESS] * 2 + [pc.USER_EX_QUOTA] * 4
+    assert pcp(box, map_request(SEVEN, 5000), SEVEN).result == pc.SUCCESS

@@ -10,7 +10,7 @@ from lanclients import CLIENT_ID, Client, Start
 from portcontrol import map_request, pmp_map
 from scapy.layers.inet import IP
 from scapy.layers.inet import UDP as Udp
-from scapy.layers.l2 import Ether
+from scapy.layers.l2 import ARP, Ether
 from scapy.packet import Raw
 
 pytestmark = pytest.mark.virtual
@@ -47,13 +47,51 @@ def test_a_host_that_asks_too_often(start: Start) -> None:
 
 
 def test_all_hosts_together(start: Start) -> None:
-    """A burst of 2000, from hosts that each ask once."""
-    box = start(CONFIG, packets=2048)
+    """A burst of 2000, from hosts behind a router that each ask once: each is a client (net/client.h)."""
+    box = start(CONFIG + f"route 10.50.0.0/24 via {A.ip}\n", packets=2048)
     box.wait(300)
-    hosts = [Host(LAN, f"192.168.1.{i}", A.mac) for i in range(20, 250)]
+    hosts = [Host(LAN, f"10.50.0.{i}", A.mac) for i in range(20, 250)]
     for _ in range(10):
         box.send_many([(LAN, frame(box, host, pc.pmp_address())) for host in hosts])
     assert 200 <= box.drops()["pcp-limit"] <= 300
+
+
+def rotating(n: int) -> list[Host]:
+    """One station with many addresses, which the gateway knows."""
+    return [Host(LAN, f"192.168.1.{100 + i}", A.mac) for i in range(n)]
+
+
+def known(hosts: list[Host]) -> str:
+    return "".join(f"neighbour {host.ip} {host.mac}\n" for host in hosts)
+
+
+def test_a_host_with_many_addresses(start: Start) -> None:
+    """All of a station are one host, for what it may have and for how often it asks."""
+    hosts = rotating(8)
+    box = start(CONFIG + "pcp.limit 3\n" + known(hosts))
+    box.wait(300)
+    results = [ask(box, host, map_request(host.ip, 5000)).result for host in hosts]
+    assert results == [pc.SUCCESS] * 3 + [pc.USER_EX_QUOTA] * 5
+    assert ask(box, B, map_request(B.ip, 5000)).result == pc.SUCCESS
+    frames = [(LAN, frame(box, hosts[i % 8], map_request(hosts[i % 8].ip, 5000))) for i in range(200)]
+    assert 110 <= sum(map(bool, box.send_many(frames))) <= 140
+
+
+def test_hosts_that_are_not_known_yet(start: Start) -> None:
+    """They share what one may have, until the answer has found its way to them."""
+    hosts = [Host(LAN, f"192.168.1.{100 + i}", f"52:54:00:00:09:{i:02x}") for i in range(4)]
+    box = start(CONFIG + "pcp.limit 2\n")
+    box.wait(300)
+    for first in (0, 2):
+        for host in hosts[first:first + 2]:
+            sent = box.send(LAN, frame(box, host, map_request(host.ip, 5000)))
+            assert sent[0].frame[ARP].pdst == host.ip
+            box.send(LAN, Ether(src=host.mac, dst=box.mac(LAN)) / ARP(
+                op=2, hwsrc=host.mac, psrc=host.ip, hwdst=box.mac(LAN), pdst=INSIDE))
+        box.wait(1)
+        assert held(box) == first + 2
+    assert ask(box, hosts[0], map_request(hosts[0].ip, 5001)).result == pc.SUCCESS
+    assert ask(box, hosts[0], map_request(hosts[0].ip, 5002)).result == pc.USER_EX_QUOTA
 
 
 def test_the_lease_ends(start: Start) -> None:
