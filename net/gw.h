@@ -224,6 +224,11 @@ bool gw_show_drops_raw(struct gw *gw, uint32_t *cursor, char *buf, size_t size);
 bool gw_show_sessions(struct gw *gw, uint32_t *cursor, char *buf, size_t size);
 bool gw_show_timings(struct gw *gw, uint32_t *cursor, char *buf, size_t size);
 
+#define GW_ADDRESS 72u /* characters of an address with its length and its state, with NUL */
+
+/* Writes address i of an interface; false when there are not so many. */
+bool gw_show_address(const struct interface *iface, uint32_t i, char *buf, size_t size);
+
 /* Writes the addresses of an interface that are in force, with a space between them; gives the
  * number of characters. size > 0. */
 size_t gw_show_addresses(const struct interface *iface, char *buf, size_t size);

@@ -45,6 +45,7 @@ static const char *http_init(struct gw *gw)
 static bool http_tick(struct gw *gw)
 {
 	http_rates_tick(gw, &http_of(gw)->rates);
+	http_talkers_tick(gw, &http_of(gw)->talkers);
 	return http_conn_tick(gw);
 }
 

@@ -16,7 +16,9 @@
 
 /* How long a connection may be in a state. */
 static const uint64_t time_us[] = {
-        [HTTP_READING] = 10000000, [HTTP_ANSWERING] = 60000000, [HTTP_LINGERING] = 2000000};
+        [HTTP_READING] = 10000000, [HTTP_ANSWERING] = 60000000, [HTTP_LINGERING] = 60000000};
+
+#define LINGER_US 2000000u /* after the client has acknowledged all */
 
 static struct http_conn *conn_of(const struct gw *gw, uint32_t conn)
 {
@@ -137,10 +139,23 @@ static enum drop may_connect(struct gw *gw, const struct udp_ends *ends)
 
 /* --- turns ------------------------------------------------------------------------------------ */
 
+/* False while the client has not taken enough of what is written: it is sent, and the connection
+ * waits. The piece that is written next has room otherwise. */
+static bool has_room(struct gw *gw, struct http_conn *c)
+{
+	if (tcp_unsent(gw, c->conn) <= (tcp_scarce(gw, c->conn) ? 0 : UNREAD))
+		return true;
+	tcp_push(gw, c->conn);
+	c->ready = false;
+	return false;
+}
+
 /* Reads a piece of a request, and begins its answer when it is complete. */
 static void read_request(struct gw *gw, struct http *h, struct http_conn *c)
 {
 	char bytes[READ_PIECE];
+	if (!has_room(gw, c)) /* for the answer, which may be one of many */
+		return;
 	uint32_t n = min_u32(tcp_readable(gw, c->conn), READ_PIECE), used = 0;
 	if (n == 0 || !tcp_copy(gw, c->conn, 0, bytes, n)) {
 		c->ready = false;
@@ -175,12 +190,10 @@ static void end_answer(struct gw *gw, struct http_conn *c)
 
 static void write_answer(struct gw *gw, struct http *h, struct http_conn *c)
 {
-	uint32_t most = tcp_scarce(gw, c->conn) ? 0 : UNREAD;
 	if (!c->page) {
 		end_answer(gw, c);
-	} else if (tcp_unsent(gw, c->conn) > most) {
-		tcp_push(gw, c->conn);
-		c->ready = false;
+	} else if (!has_room(gw, c)) {
+		return;
 	} else if (!http_answer_more(gw, h, c)) {
 		abort_conn(gw, h, c, DROP_TCP_MEMORY);
 	} else if (c->unpushed >= SEGMENT) {
@@ -225,14 +238,16 @@ static void check_deadlines(struct gw *gw, struct http *h)
 	h->checked_us = gw->clock.us;
 	for (uint32_t i = 0; i < HTTP_CONNECTIONS; i++) {
 		struct http_conn *c = &h->conn[i];
+		bool has_all = c->state == HTTP_LINGERING && tcp_unsent(gw, c->conn) == 0;
+		if (has_all && c->deadline_us - gw->clock.us > LINGER_US)
+			c->deadline_us = gw->clock.us + LINGER_US;
 		if (c->state == HTTP_FREE || gw->clock.us < c->deadline_us)
 			continue;
 		bool idle = c->state == HTTP_READING && http_request_is_empty(&c->request);
 		if (idle)
 			close_conn(gw, h, c);
 		else
-			abort_conn(gw, h, c,
-			           c->state == HTTP_LINGERING ? DROP_NONE : DROP_HTTP_SLOW);
+			abort_conn(gw, h, c, has_all ? DROP_NONE : DROP_HTTP_SLOW);
 	}
 }
 

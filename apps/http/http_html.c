@@ -9,6 +9,7 @@ bool http_html_head(struct gw *gw, struct http_job *job, struct http_out *o)
 		const char *path, *title;
 	} link[] = {{"/", "Status"},
 	            {"/sessions", "Sessions"},
+	            {"/leases", "Leases"},
 	            {"/config", "Configuration"},
 	            {"/capture", "Capture"},
 	            {"/help", "Help"}};

@@ -118,7 +118,7 @@ static void interface_counts(const struct gw *gw, struct http_out *o, uint32_t i
 
 static bool interfaces(struct gw *gw, struct http_job *job, struct http_out *o)
 {
-	char addresses[HTTP_LINE], hw[FMT_MAC];
+	char text[GW_ADDRESS], hw[FMT_MAC];
 	struct machine_card card = {.driver = ""};
 	uint32_t i = (uint32_t)job->cursor++;
 	if (i >= gw->n_iface)
@@ -127,22 +127,14 @@ static bool interfaces(struct gw *gw, struct http_job *job, struct http_out *o)
 	next(job, o);
 	if (gw->machine)
 		(void)gw->machine->card(i, &card);
-	gw_show_addresses(f, addresses, sizeof addresses);
 	http_print(o,
 	           "{\"name\":\"%s\",\"present\":%s,\"carrier\":%s,\"driver\":\"%s\",\"mbit\":%u,"
 	           "\"mac\":\"%s\",\"vlan\":%u,\"mtu\":%u,\"addresses\":[",
 	           f->name, f->present ? "true" : "false", f->carrier ? "true" : "false",
 	           card.driver, card.mbit, fmt_mac(hw, &f->address), f->vlan, f->mtu);
-	for (char *at = addresses; *at;) {
-		char *end = at;
-		while (*end && *end != ' ')
-			end++;
-		bool last = !*end;
-		*end = '\0';
-		http_out_json(o, at);
-		if (!last)
-			http_put(o, ",", 1);
-		at = last ? end : end + 1;
+	for (uint32_t k = 0; gw_show_address(f, k, text, sizeof text); k++) {
+		http_print(o, k ? "," : "");
+		http_out_json(o, text);
 	}
 	http_put(o, "]", 1);
 	interface_counts(gw, o, i);
@@ -193,9 +185,11 @@ static bool text_line(struct gw *gw, struct http_job *job, struct http_out *o,
 	char text[HTTP_LINE];
 	if (!line(gw, &job->cursor, text))
 		return false;
-	next(job, o);
-	http_out_json(o, text);
 	o->cost += 2;
+	if (text[0]) {
+		next(job, o);
+		http_out_json(o, text);
+	}
 	return true;
 }
 

@@ -69,19 +69,6 @@ static bool sessions(struct gw *gw, struct http_job *job, struct http_out *o)
 /* --- configuration and help ---------------------------------------------------------------------
  */
 
-/* True when a line is among those that differ from the defaults, which come in the same order. The
- * place among these is kept in job->hint. */
-static bool is_changed(const struct gw *gw, struct http_job *job, const char *line)
-{
-	char changed[HTTP_LINE];
-	uint32_t i = job->hint;
-	if (!config_line_changed(gw->config, &i, changed, sizeof changed) ||
-	    strcmp(line, changed) != 0)
-		return false;
-	job->hint = i;
-	return true;
-}
-
 static bool config(struct gw *gw, struct http_job *job, struct http_out *o)
 {
 	char line[HTTP_LINE];
@@ -89,7 +76,7 @@ static bool config(struct gw *gw, struct http_job *job, struct http_out *o)
 	if (!config_line(gw->config, &i, line, sizeof line))
 		return http_html_end(job, o, "There is none.");
 	job->cursor = i;
-	http_html_line(job, o, line, is_changed(gw, job, line));
+	http_html_line(job, o, line, config_line_differs(gw->config, i, line));
 	o->cost += KEY_COST;
 	return true;
 }
@@ -113,7 +100,19 @@ static bool keys(struct gw *gw, struct http_job *job, struct http_out *o)
 	return true;
 }
 
+/* --- leases ------------------------------------------------------------------------------------ */
+
+static bool leases(struct gw *gw, struct http_job *job, struct http_out *o)
+{
+	char line[HTTP_LINE];
+	if (!http_facts_lease(gw, &job->cursor, line))
+		return http_html_end(job, o, "There are no leases.");
+	http_html_line(job, o, line, false);
+	o->cost += KEY_COST;
+	return true;
+}
+
 const struct http_slot http_lists_slots[HTTP_LISTS_SLOTS] = {
         {"head", http_html_head}, {"address", address}, {"sessions", sessions},
-        {"config", config},       {"keys", keys},
+        {"config", config},       {"keys", keys},       {"leases", leases},
 };

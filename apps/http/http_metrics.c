@@ -15,19 +15,19 @@ enum {
 	LINE_COST = 2,
 };
 
-/* Writes HELP and TYPE where another metric begins than that of job->name. Gives whether it is a
+/* Writes HELP and TYPE where another metric begins than that of job->name, and keeps in job->n
+ * whether it is a gauge: a metric may have a line for each drop reason. Gives whether it is a
  * counter. */
 static bool begin_metric(struct http_job *job, struct http_out *o, const char *name, size_t len)
 {
+	if (strncmp(job->name, name, len) == 0 && !job->name[len])
+		return !job->n;
 	uint32_t before = job->hint;
 	const struct count_about *about = count_about(name, len, &job->hint);
 	bool gauge = about && about->gauge;
 	if (!about)
 		job->hint = before;
-	if (strncmp(job->name, name, len) == 0 && !job->name[len]) {
-		job->hint = before;
-		return !gauge;
-	}
+	job->n = gauge;
 	fmt(job->name, sizeof job->name, "%.*s", (int)len, name);
 	const char *suffix = gauge ? "" : "_total";
 	http_print(o, "# HELP baregate_%s%s %s.\n# TYPE baregate_%s%s %s\n", job->name, suffix,

@@ -31,6 +31,7 @@ static const struct http_page page[] = {
         WRITTEN("/metrics", "text/plain; version=0.0.4; charset=utf-8", http_metrics, NULL),
         TEMPLATE("/", HTML, web_status_html, http_status_slots),
         TEMPLATE("/sessions", HTML, web_sessions_html, http_lists_slots),
+        TEMPLATE("/leases", HTML, web_leases_html, http_lists_slots),
         TEMPLATE("/config", HTML, web_config_html, http_lists_slots),
         TEMPLATE("/help", HTML, web_help_html, http_lists_slots),
         TEMPLATE("/api/status.json", "application/json", web_status_json, http_json_slots),

@@ -9,6 +9,8 @@
 #include "net/machine.h"
 #include "net/stats/count.h"
 
+enum { LEASES = 32 }; /* that are shown */
+
 /* The drawing of a rate. */
 enum { STEP = 2, WIDTH = STEP * (HTTP_SAMPLES - 1), HEIGHT = 30 };
 
@@ -137,7 +139,7 @@ static void put_link(const struct gw *gw, struct http_out *o, uint32_t i)
 static bool interfaces(struct gw *gw, struct http_job *job, struct http_out *o)
 {
 	const struct http_rates *r = &http_of(gw)->rates;
-	char addresses[HTTP_LINE];
+	char text[GW_ADDRESS];
 	uint32_t i = (uint32_t)job->cursor / 3, piece = (uint32_t)job->cursor % 3;
 	if (i >= gw->n_iface)
 		return false;
@@ -150,10 +152,14 @@ static bool interfaces(struct gw *gw, struct http_job *job, struct http_out *o)
 	} else {
 		http_print(o, "<div class=\"card\"><h3>%s</h3>\n", gw->iface[i].name);
 		put_link(gw, o, i);
-		gw_show_addresses(&gw->iface[i], addresses, sizeof addresses);
 		http_print(o, "<p>");
-		http_out_html(o, addresses[0] ? addresses : "no address");
-		http_print(o, "</p>\n");
+		for (uint32_t k = 0; gw_show_address(&gw->iface[i], k, text, sizeof text); k++) {
+			http_print(o, k ? " " : "");
+			http_out_html(o, text);
+		}
+		http_print(o, "%s</p>\n", gw_show_address(&gw->iface[i], 0, text, sizeof text)
+		                                  ? ""
+		                                  : "no address");
 	}
 	return true;
 }
@@ -228,6 +234,11 @@ static bool list(struct gw *gw, struct http_job *job, struct http_out *o,
 
 static bool leases(struct gw *gw, struct http_job *job, struct http_out *o)
 {
+	if (job->n == LEASES) {
+		http_print(o, "<li><a href=\"/leases\">All leases</a>: these are the first %u.</li>\n",
+		           LEASES);
+		return false;
+	}
 	return list(gw, job, o, http_facts_lease, "no leases");
 }
 

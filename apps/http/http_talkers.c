@@ -1,4 +1,5 @@
-/* See http_talkers.h. */
+/* See http_talkers.h. A page waits for a search for a dozen milliseconds under load; a table of hosts
+ * may take longer, and the tick goes on. */
 #include "apps/http/http_talkers.h"
 
 #include "net/forwarder.h"
@@ -6,7 +7,9 @@
 enum {
 	PLACES = 128, /* of the table of hosts, looked at in a call */
 	COST = 2,     /* of these */
+	TURNS = 64, /* of a page; then it shows the result before */
 	FRESH_US = 1000000,
+	STEP_US = 1000,
 };
 
 /* Puts a host behind all with as many sessions; the last one of a full list goes. */
@@ -35,23 +38,12 @@ static void end(struct http_talkers *t, uint64_t now_us)
 	t->running = false;
 }
 
-bool http_talkers_search(const struct gw *gw, struct http_talkers *t, struct http_job *job,
-                         struct http_out *o)
+/* Looks at some places; true while there are more. */
+static bool look(const struct gw *gw, struct http_talkers *t)
 {
 	struct prefix host;
 	uint32_t sessions;
-	bool first = job->step++ == 0;
-	if (!gw->forwarder->host)
-		return false;
-	if (!t->running) {
-		if (!first || (t->end_us && gw->clock.us - t->end_us < FRESH_US))
-			return false;
-		begin(t);
-	} else if (first && gw->clock.us - t->moved_us >= FRESH_US) {
-		begin(t); /* the client that searched is gone */
-	}
 	t->moved_us = gw->clock.us;
-	o->cost += COST;
 	for (uint32_t i = 0; i < PLACES; i++) {
 		if (!gw->forwarder->host(gw, &t->cursor, &host, &sessions)) {
 			end(t, gw->clock.us);
@@ -61,6 +53,30 @@ bool http_talkers_search(const struct gw *gw, struct http_talkers *t, struct htt
 			enter(t, &host, sessions);
 	}
 	return true;
+}
+
+bool http_talkers_search(const struct gw *gw, struct http_talkers *t, struct http_job *job,
+                         struct http_out *o)
+{
+	uint32_t turn = job->step++;
+	if (!gw->forwarder->host || (turn >= TURNS && t->end_us))
+		return false;
+	if (!t->running) {
+		if (turn > 0 || (t->end_us && gw->clock.us - t->end_us < FRESH_US))
+			return false;
+		begin(t);
+	}
+	o->cost += COST;
+	return look(gw, t);
+}
+
+void http_talkers_tick(struct gw *gw, struct http_talkers *t)
+{
+	if (!t->running)
+		return;
+	if (gw->clock.us - t->moved_us >= STEP_US)
+		(void)look(gw, t);
+	gw_wake_at(gw, gw->clock.us + STEP_US);
 }
 
 const char *http_talkers_text(char buf[FMT_IP6 + 4], const struct http_talker *t)

@@ -24,9 +24,12 @@ struct http_talkers {
 };
 
 /* Goes on with the search; true while the caller has to come back. False: `shown` is not older
- * than this page or than a second. */
+ * than this page or than a second, or, where the search takes long, is that of the search before. */
 bool http_talkers_search(const struct gw *gw, struct http_talkers *t, struct http_job *job,
                          struct http_out *o);
+
+/* Goes on with a search whose pages have not waited for it, or are gone. */
+void http_talkers_tick(struct gw *gw, struct http_talkers *t);
 
 /* True for one address, false for a /64. */
 static inline bool http_talkers_is_one(const struct http_talker *t)

@@ -438,6 +438,12 @@ bool config_line(const struct config *c, uint32_t *cursor, char *buf, size_t siz
 	return next_line(c, cursor, buf, size, false);
 }
 
+bool config_line_differs(const struct config *c, uint32_t cursor, const char *line)
+{
+	const struct config_entry *e = &c->entry[cursor >> 16];
+	return !is_default(e->key, n_values(c, e), line);
+}
+
 bool config_line_changed(const struct config *c, uint32_t *cursor, char *buf, size_t size)
 {
 	return next_line(c, cursor, buf, size, true);

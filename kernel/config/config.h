@@ -114,6 +114,10 @@ bool config_line(const struct config *c, uint32_t *cursor, char *buf, size_t siz
  * its default is written as a whole. */
 bool config_line_changed(const struct config *c, uint32_t *cursor, char *buf, size_t size);
 
+/* True when a line is one of those of config_line_changed: config_line wrote it and moved the cursor to
+ * `cursor`. */
+bool config_line_differs(const struct config *c, uint32_t cursor, const char *line);
+
 /* Explains the key `word`: what it means, what its values look like, what its values are. Then a
  * line for each other key that begins with `word`; for the only key that begins so, the same as if
  * it was named. *cursor is 0 at first. Each call writes one line without its end into buf and

@@ -28,7 +28,8 @@ const char *dhcp6_renew_all(struct gw *gw);
 enum drop dhcp6_client_answered(struct gw *gw, const struct dhcp6_answer *a);
 
 /* Writes one line about leases into buf for the listing `leases`, both versions, and moves the
- * cursor, which is 0 at first; false behind the last line. In dhcp6_show.c. */
+ * cursor, which is 0 at first; false behind the last line. An empty line is not to be printed. In
+ * dhcp6_show.c. */
 bool dhcp6_show_leases(struct gw *gw, uint32_t *cursor, char *buf, size_t size);
 
 /* Writes what is to be said of an IPv6 address of ours behind it, with a space in front; nothing

@@ -35,22 +35,28 @@ static void lease_line(const struct gw *gw, const struct dhcps_net *net, uint32_
 		fmt(buf + n, size - n, ", %u s", net->slot[i].end - now);
 }
 
+#define LOOKED 256u /* places of a call */
+
 bool dhcps_show_leases(struct gw *gw, uint32_t *cursor, char *buf, size_t size)
 {
-	uint32_t at = 1;
+	uint32_t at = 1, looked = 0;
 	if (*cursor == 0 && dhcp_show_leases(gw, cursor, buf, size))
 		return true;
 	*cursor = *cursor ? *cursor : 1;
 	for (uint32_t k = 0; gw->dhcps && k < gw->n_iface; k++) {
 		const struct dhcps_net *net = &gw->dhcps->net[k];
 		for (uint32_t i = net->on && *cursor > at ? *cursor - at : 0; net->on && i < net->n;
-		     i++)
-			if (net->slot[i].known ||
-			    dhcps_table_state(net, i, seconds(gw->dhcps)) != DHCPS_FREE) {
+		     i++) {
+			bool free = !net->slot[i].known &&
+			            dhcps_table_state(net, i, seconds(gw->dhcps)) == DHCPS_FREE;
+			if (free && ++looked < LOOKED)
+				continue;
+			buf[0] = '\0';
+			if (!free)
 				lease_line(gw, net, i, buf, size);
-				*cursor = at + i + 1;
-				return true;
-			}
+			*cursor = at + i + 1;
+			return true;
+		}
 		at += net->n;
 	}
 	return false;

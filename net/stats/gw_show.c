@@ -147,7 +147,7 @@ bool gw_show_timings(struct gw *gw, uint32_t *cursor, char *buf, size_t size)
 	return show_listing(gw, SHOW_TIMINGS, cursor, buf, size);
 }
 
-size_t gw_show_addresses(const struct interface *iface, char *buf, size_t size)
+bool gw_show_address(const struct interface *iface, uint32_t i, char *buf, size_t size)
 {
 	static const char *const state[] = {
 	        [ADDRESS6_TENTATIVE] = "(tentative)",
@@ -155,16 +155,27 @@ size_t gw_show_addresses(const struct interface *iface, char *buf, size_t size)
 	        [ADDRESS6_DUPLICATE] = "(duplicate)",
 	};
 	char text[FMT_IP6];
+	buf[0] = '\0';
+	if (i < iface->n_addr) {
+		fmt(buf, size, "%s/%u", fmt_ip4(text, iface->addr[i].addr), iface->addr[i].len);
+		return true;
+	}
+	i -= iface->n_addr;
+	if (i >= iface->n_addr6)
+		return false;
+	const struct address6 *a = &iface->addr6[i];
+	fmt(buf, size, "%s/%u%s%s", fmt_ip6(text, &a->addr), a->len, state[a->state],
+	    a->deprecated ? "(deprecated)" : "");
+	return true;
+}
+
+size_t gw_show_addresses(const struct interface *iface, char *buf, size_t size)
+{
+	char text[GW_ADDRESS];
 	size_t n = 0;
 	buf[0] = '\0';
-	for (uint32_t i = 0; i < iface->n_addr; i++)
-		n += fmt(buf + n, size - n, "%s%s/%u", n ? " " : "",
-		         fmt_ip4(text, iface->addr[i].addr), iface->addr[i].len);
-	for (uint32_t i = 0; i < iface->n_addr6; i++)
-		n += fmt(buf + n, size - n, "%s%s/%u%s%s", n ? " " : "",
-		         fmt_ip6(text, &iface->addr6[i].addr), iface->addr6[i].len,
-		         state[iface->addr6[i].state],
-		         iface->addr6[i].deprecated ? "(deprecated)" : "");
+	for (uint32_t i = 0; gw_show_address(iface, i, text, sizeof text); i++)
+		n += fmt(buf + n, size - n, "%s%s", i ? " " : "", text);
 	return n;
 }
 

@@ -108,6 +108,38 @@ def test_only_the_clients(start: Start) -> None:
     assert web.open(B).reset and web.gateway.drops() == {"http-client": 1}
 
 
+def test_pipelined_requests_wait_for_the_client(web: Web) -> None:
+    """RFC 9112 section 9.3.2: what the client does not take yet, and so does not ask for yet, is no reason to reset."""
+    stream = web.open()
+    stream.quiet = True
+    for _ in range(50):
+        web.say(stream, b"HEAD /livez HTTP/1.1\r\nHost: 192.168.1.1\r\n\r\n")
+    web.wait(2, 0.1)
+    assert not stream.reset and not stream.received
+    stream.quiet = False
+    web.wait(8, 0.1)
+    assert len(read_answers(stream.received, False, 50)) == 50 and not stream.reset
+    assert web.gateway.stats()["http_requests"] == 50 and not web.gateway.drops()
+
+
+def test_the_last_answer_waits_for_the_client(web: Web) -> None:
+    """A connection that closes behind its answer stays until the client has it, a minute at most."""
+    stream, lost = web.open(), web.open()
+    stream.quiet = lost.quiet = True
+    stream.closes = False
+    for one in (stream, lost):
+        web.say(one, GET + b"Connection: close\r\n\r\n")
+    web.wait(5, 0.1)
+    stream.quiet = False
+    web.wait(3, 0.1)
+    assert stream.ended and not stream.reset
+    assert read_answers(stream.received, True)[0].text == "alive\n"
+    web.wait(3, 0.1)
+    assert stream.reset  # the answer is there, and the client does not close
+    web.wait(60, 0.5)
+    assert web.gateway.stats()["http_connections"] == 0 == web.gateway.stats()["tcp_packets_held"]
+
+
 # --- limits and times ---------------------------------------------------------------------------
 
 

@@ -11,12 +11,14 @@ from html.parser import HTMLParser
 import pytest
 from gateway import NAT, A, Gateway
 from scapy.layers.inet import IP, UDP
+from lanclients import REQUEST, WANTED, Client, ip, mac_of
+from scapy.layers.l2 import Ether
 from test_http import CONFIG
-from web import Web
+from web import Web, read_answers
 
 pytestmark = pytest.mark.virtual
 Start = Callable[..., Gateway]
-PAGES = ["/", "/sessions", "/config", "/capture", "/help"]
+PAGES = ["/", "/sessions", "/leases", "/config", "/capture", "/help"]
 VOID = {"meta", "link", "br", "input"}
 APPS = {"nat": CONFIG + "serve dns\nnameserver 203.0.113.1\nlan.dhcp 192.168.1.100-192.168.1.199\n"}
 
@@ -204,3 +206,53 @@ def test_metrics_and_pages_of_every_application(start: Start, app: str) -> None:
     for path in PAGES:
         Page(web.get(path, seconds=2).text)
     assert json.loads(web.get("/api/status.json", seconds=1).text)["app"] == app
+
+
+def test_all_addresses_of_an_interface(start: Start) -> None:
+    """As many as it may have, each as long as it may be."""
+    own = [f"10.{i}.100.101/24" for i in range(7)] + [f"2001:db8:{i:x}ff0:aaaa:bbbb:cccc:dddd:eeee/64" for i in range(1, 9)]
+    web = Web(start(CONFIG.replace("nat.sessions", "".join(f"lan.address {one}\n" for one in own[:0]) + "nat.sessions")
+                    + "".join(f"lan.address {one}\n" for one in own[:7]), "nat"))
+    for one in own[7:]:
+        web.gateway.change(f"address add lan {one}")
+    web.wait(5, 0.5)
+    page = web.get("/", seconds=1).text
+    told = json.loads(web.get("/api/status.json", seconds=1).text)["interfaces"][0]["addresses"]
+    assert set(own) <= set(told) and all(one in page for one in own)
+
+
+def leased(gateway: Gateway, n: int) -> None:
+    """Gives n clients their leases: each asks for an address that it has had (INIT-REBOOT)."""
+    for first in range(0, n, 256):
+        clients = [Client(gateway, mac_of(i), server="10.0.0.1") for i in range(first, first + 256)]
+        gateway.sim.batch([f"rx lan {bytes(one.frame(REQUEST, {WANTED: ip(f'10.0.{16 + i // 256}.{i % 256}')})).hex()}"
+                           for i, one in enumerate(clients, first)])
+        gateway.leap(1, 10)
+
+
+def complete_ms(web: Web, path: str) -> tuple[int, str]:
+    """The milliseconds that a page takes under load, and its text."""
+    stream = web.open()
+    web.say(stream, f"GET {path} HTTP/1.1\r\nHost: {web.streams[-1].remote}\r\nConnection: close\r\n\r\n".encode())
+    for ms in range(1, 1000):
+        web.deliver(web.gateway.busy(0.001))
+        if stream.ended:
+            return ms, read_answers(stream.received, True)[0].text
+    raise AssertionError("no end")
+
+
+def test_the_status_page_takes_50_ms(start: Start) -> None:
+    """Under load, with full tables: 4096 leases, 100,000 sessions, and a host for each of 4000 addresses."""
+    wide = CONFIG.replace("192.168.1.1/24", "10.0.0.1/16").replace("nat.sessions 256", "nat.sessions 131072")
+    web = Web(start(wide + "lan.dhcp 10.0.16.0-10.0.31.255\nserve dns\nnameserver 203.0.113.1\n", "nat", packets=4096,
+                    memory=256 << 20))
+    gateway = web.gateway
+    leased(gateway, 4096)
+    raw = bytes(Ether(src=A.mac, dst=gateway.mac("lan")) / IP(src="10.0.9.9", dst="198.51.100.7") /
+                UDP(sport=1, dport=2, chksum=0))
+    gateway.sim.batch([f"rx lan {(raw[:34] + (1024 + i % 50000).to_bytes(2, 'big') + (1000 + i // 50000).to_bytes(2, 'big') + raw[38:]).hex()}"
+                       for i in range(100000)])
+    assert gateway.stats()["nat_sessions"] >= 50000 and gateway.stats()["dhcps_leases"] == 4096
+    ms, text = complete_ms(web, "/")
+    assert ms <= 50 and text.count("<li>10.") + text.count("lan 10.") >= 32 and 'href="/leases">All leases</a>' in text
+    assert complete_ms(web, "/leases")[1].count("<li>") - 6 == 4096
