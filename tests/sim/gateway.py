@@ -114,7 +114,7 @@ class Gateway:
 
     def __init__(self, sim: Simulator | Image, config: str = NAT, app: str = "nat", *, seed: int = 1,
                  packets: int = 512, now: float = 1, slow_path: bool = False,
-                 ring: int = 0) -> None:
+                 ring: int = 0, memory: int = 0) -> None:
         self.sim = sim
         self.start = now  # booting has taken a moment
         self.ports = [LAN, WAN]
@@ -125,6 +125,8 @@ class Gateway:
         self.networks: dict[str, list[IPv4Network | IPv6Network]] = {port: [] for port in PORT_MAC}
         sim.command(f"reset {seed}")
         sim.command(f"option packets {packets}")
+        if memory:
+            sim.command(f"option memory {memory}")
         if ring:
             sim.command(f"option ring {ring}")
         sim.command(f"option now {now}")
