@@ -199,3 +199,16 @@ def test_what_is_said_without_a_link_comes_later(start: Start) -> None:
     got = messages(gateway.link(WAN, True) + gateway.wait(1) + gateway.wait(1))
     assert "route 10.99.7.0/24 removed" in [one.text for one in got]
     assert gateway.stats()["syslog_lost"] == 0
+
+
+@pytest.mark.parametrize("code", [1, 3, 13])
+def test_a_server_that_refuses(start: Start, code: int) -> None:
+    """ICMP errors about the messages change nothing: they may be forged, and the server may be back at any time."""
+    gateway, sent = begin(start)
+    refused = [one.frame for one in sent if UDP in one.frame and one.frame[UDP].dport == SYSLOG]
+    for frame in refused:
+        error = IP(src=SERVER, dst=OURS) / ICMP(type=3, code=code) / Raw(bytes(frame[IP])[:28])
+        assert not gateway.send(WAN, Ether(src=SERVER_MAC, dst=PORT_MAC[WAN]) / error)
+    got = messages(note(gateway, 8) + gateway.wait(1))
+    assert [one.text for one in got][-1] == "route 10.99.8.0/24 removed"
+    assert gateway.stats()["syslog_lost"] == 0 and gateway.lines("receivers")[0].endswith("sending, 0 lost")

@@ -5,6 +5,7 @@ from __future__ import annotations
 
 import json
 import re
+import subprocess
 from collections.abc import Callable
 from html.parser import HTMLParser
 
@@ -20,7 +21,7 @@ pytestmark = pytest.mark.virtual
 Start = Callable[..., Gateway]
 PAGES = ["/", "/sessions", "/leases", "/config", "/capture", "/help"]
 VOID = {"meta", "link", "br", "input"}
-APPS = {"nat": CONFIG + "serve dns\nnameserver 203.0.113.1\nlan.dhcp 192.168.1.100-192.168.1.199\n"}
+APPS = {"nat": CONFIG + "serve dns\nserve pcp\nsyslog 203.0.113.77\nipfix 203.0.113.77\nnameserver 203.0.113.1\nlan.dhcp 192.168.1.100-192.168.1.199\n"}
 
 
 class Page(HTMLParser):
@@ -179,7 +180,7 @@ def test_each_counter_says_what_it_counts(web: Web) -> None:
 
 
 BOXES = {
-    "nat64": "lan.address 192.168.1.1/24\nlan.address 2001:db8:1::1/64\nnat64.sessions 256\nserve dns64\n"
+    "nat64": "lan.address 192.168.1.1/24\nlan.address 2001:db8:1::1/64\nnat64.sessions 256\nserve dns64\nserve pcp\n"
              "dns64.cache 2000\n",
     "clat": f"lan.address 192.168.1.1/24\nneighbour {A.ip} {A.mac}\nwan.address auto\nserve dns\ndns64.cache 2000\n",
     "6to4": "lan.address 192.168.1.1/24\n",
@@ -206,6 +207,25 @@ def test_metrics_and_pages_of_every_application(start: Start, app: str) -> None:
     for path in PAGES:
         Page(web.get(path, seconds=2).text)
     assert json.loads(web.get("/api/status.json", seconds=1).text)["app"] == app
+
+
+def test_metrics_through_a_day(web: Web) -> None:
+    """promtool and the rules of families() judge a scrape of each hour; no counter goes back."""
+    last: dict[str, int] = {}
+    for hour in range(24):
+        for sport in range(5):
+            web.gateway.lan(IP(src=A.ip, dst="198.51.100.7") / UDP(sport=5000 + sport, dport=hour + 1))
+        web.gateway.wait(3600)
+        text = web.get("/metrics", seconds=1).text
+        types = families(text)
+        done = subprocess.run(["promtool", "check", "metrics"], input=text, capture_output=True, text=True, check=False)
+        assert done.returncode == 0 and not done.stderr, done.stderr
+        now = {name: int(value) for name, value in
+               (line.rsplit(" ", 1) for line in text.splitlines() if not line.startswith("#"))}
+        counters = {name: value for name, value in now.items() if types[name.partition("{")[0]] == "counter"}
+        assert all(value >= last.get(name, 0) for name, value in counters.items()) and len(counters) > 200
+        last = counters
+    assert last["baregate_http_requests_total"] == 24 and last["baregate_nat_sessions_created_total"] == 24 * 5
 
 
 def test_all_addresses_of_an_interface(start: Start) -> None:
