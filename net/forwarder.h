@@ -37,8 +37,8 @@ struct forwarder {
 	/* It has IPv6 only where the configuration has an IPv6 address on some interface. */
 	bool ip6_if_given;
 	bool lan_alone; /* works without a WAN */
-	/* Its state begins with a NAT (apps/nat/nat.h), which need not be in use, between the
-	 * inside and the Internet: hosts may ask for ports of it (apps/pcp). */
+	/* Hosts of the inside may ask for ports of the outer addresses that it translates to, where
+	 * that is in use. */
 	bool opens_ports;
 	/* It makes its claims of addresses (route4_claim) again in `changed`, so that an address of
 	 * ours goes before a claim. Where this is not set, a claimed address cannot become ours. */

@@ -7,12 +7,9 @@ bool http_html_head(struct gw *gw, struct http_job *job, struct http_out *o)
 {
 	static const struct {
 		const char *path, *title;
-	} link[] = {{"/", "Status"},
-	            {"/sessions", "Sessions"},
-	            {"/leases", "Leases"},
-	            {"/config", "Configuration"},
-	            {"/capture", "Capture"},
-	            {"/help", "Help"}};
+	} link[] = {{"/", "Status"},         {"/sessions", "Sessions"},
+	            {"/leases", "Leases"},   {"/config", "Configuration"},
+	            {"/capture", "Capture"}, {"/help", "Help"}};
 	char host[HTTP_FACT];
 	http_facts_value(gw, "hostname", 0, host);
 	http_print(o, "<!DOCTYPE html>\n<html lang=\"en\">\n<head>\n<meta charset=\"utf-8\">\n"

@@ -100,7 +100,8 @@ static bool keys(struct gw *gw, struct http_job *job, struct http_out *o)
 	return true;
 }
 
-/* --- leases ------------------------------------------------------------------------------------ */
+/* --- leases ------------------------------------------------------------------------------------
+ */
 
 static bool leases(struct gw *gw, struct http_job *job, struct http_out *o)
 {

@@ -157,9 +157,9 @@ static bool interfaces(struct gw *gw, struct http_job *job, struct http_out *o)
 			http_print(o, k ? " " : "");
 			http_out_html(o, text);
 		}
-		http_print(o, "%s</p>\n", gw_show_address(&gw->iface[i], 0, text, sizeof text)
-		                                  ? ""
-		                                  : "no address");
+		http_print(o, "%s</p>\n",
+		           gw_show_address(&gw->iface[i], 0, text, sizeof text) ? ""
+		                                                                : "no address");
 	}
 	return true;
 }
@@ -235,7 +235,8 @@ static bool list(struct gw *gw, struct http_job *job, struct http_out *o,
 static bool leases(struct gw *gw, struct http_job *job, struct http_out *o)
 {
 	if (job->n == LEASES) {
-		http_print(o, "<li><a href=\"/leases\">All leases</a>: these are the first %u.</li>\n",
+		http_print(o,
+		           "<li><a href=\"/leases\">All leases</a>: these are the first %u.</li>\n",
 		           LEASES);
 		return false;
 	}

@@ -1,5 +1,5 @@
-/* See http_talkers.h. A page waits for a search for a dozen milliseconds under load; a table of hosts
- * may take longer, and the tick goes on. */
+/* See http_talkers.h. A page waits for a search for a dozen milliseconds under load; a table of
+ * hosts may take longer, and the tick goes on. */
 #include "apps/http/http_talkers.h"
 
 #include "net/forwarder.h"
@@ -7,7 +7,7 @@
 enum {
 	PLACES = 128, /* of the table of hosts, looked at in a call */
 	COST = 2,     /* of these */
-	TURNS = 64, /* of a page; then it shows the result before */
+	TURNS = 64,   /* of a page; then it shows the result before */
 	FRESH_US = 1000000,
 	STEP_US = 1000,
 };

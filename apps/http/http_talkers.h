@@ -24,7 +24,8 @@ struct http_talkers {
 };
 
 /* Goes on with the search; true while the caller has to come back. False: `shown` is not older
- * than this page or than a second, or, where the search takes long, is that of the search before. */
+ * than this page or than a second, or, where the search takes long, is that of the search before.
+ */
 bool http_talkers_search(const struct gw *gw, struct http_talkers *t, struct http_job *job,
                          struct http_out *o);
 

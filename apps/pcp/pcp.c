@@ -255,6 +255,7 @@ static enum verdict datagram(struct gw *gw, struct pkt *p, const struct udp_ends
 
 /* --- start ------------------------------------------------------------------------------------ */
 
+/* The state of a forwarder that opens ports begins with its NAT. */
 static bool has_nat(const struct gw *gw)
 {
 	return gw->forwarder->opens_ports && nat_of(gw)->table.session;

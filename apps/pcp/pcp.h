@@ -47,7 +47,7 @@ struct pcp_ask {
 	struct addr host;
 	uint32_t client; /* which limits count (net/client.h): all addresses of a station are one */
 	uint8_t link;    /* the interface */
-	uint8_t proto; /* enum nat_proto: NAT_UDP or NAT_TCP */
+	uint8_t proto;   /* enum nat_proto: NAT_UDP or NAT_TCP */
 	uint16_t port, suggested;
 	uint32_t suggested_ip; /* raw; 0: any */
 	uint32_t lifetime_s;

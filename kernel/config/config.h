@@ -114,8 +114,8 @@ bool config_line(const struct config *c, uint32_t *cursor, char *buf, size_t siz
  * its default is written as a whole. */
 bool config_line_changed(const struct config *c, uint32_t *cursor, char *buf, size_t size);
 
-/* True when a line is one of those of config_line_changed: config_line wrote it and moved the cursor to
- * `cursor`. */
+/* True when a line is one of those of config_line_changed: config_line wrote it and moved the
+ * cursor to `cursor`. */
 bool config_line_differs(const struct config *c, uint32_t cursor, const char *line);
 
 /* Explains the key `word`: what it means, what its values look like, what its values are. Then a

@@ -28,8 +28,8 @@ static inline bool dhcps_is_busy(const struct gw *gw)
 }
 
 /* Writes one line into buf for the listing `leases`, of the client of the WAN and then of the
- * server, and moves the cursor, which is 0 at first; false behind the last line. An empty line means
- * that a bounded search has found nothing yet. In dhcps_show.c. */
+ * server, and moves the cursor, which is 0 at first; false behind the last line. An empty line
+ * means that a bounded search has found nothing yet. In dhcps_show.c. */
 bool dhcps_show_leases(struct gw *gw, uint32_t *cursor, char *buf, size_t size);
 
 extern const struct count_table dhcps_counts;

@@ -21,7 +21,7 @@
  * enough for 20,000 sessions a second that begin and end, and over sooner than a card has filled
  * its ring. */
 #define MESSAGES  64u
-#define SLOWEST_S 64u  /* between two connections */
+#define SLOWEST_S 64u /* between two connections */
 
 _Static_assert(HEAD + LOG_LINE < MOST, "a line fits");
 

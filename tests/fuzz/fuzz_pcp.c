@@ -121,7 +121,8 @@ static void check_table(void)
 			if (++owned > PCP_ENTRIES)
 				fail("a chain of a client that does not end", NULL, 0);
 	}
-	if (used != c->n || chained != used || owned != used || used + unused != c->fresh || c->n > c->most)
+	if (used != c->n || chained != used || owned != used || used + unused != c->fresh ||
+	    c->n > c->most)
 		fail("numbers that are not right", NULL, 0);
 	const char *bad = nat_check(&nat_of(&rig.gw)->table, &rig.gw);
 	if (bad)

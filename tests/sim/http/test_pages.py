@@ -21,7 +21,8 @@ pytestmark = pytest.mark.virtual
 Start = Callable[..., Gateway]
 PAGES = ["/", "/sessions", "/leases", "/config", "/capture", "/help"]
 VOID = {"meta", "link", "br", "input"}
-APPS = {"nat": CONFIG + "serve dns\nserve pcp\nsyslog 203.0.113.77\nipfix 203.0.113.77\nnameserver 203.0.113.1\nlan.dhcp 192.168.1.100-192.168.1.199\n"}
+APPS = {"nat": CONFIG + "serve dns\nserve pcp\nsyslog 203.0.113.77\nipfix 203.0.113.77\nnameserver 203.0.113.1\n"
+        "lan.dhcp 192.168.1.100-192.168.1.199\n"}
 
 
 class Page(HTMLParser):

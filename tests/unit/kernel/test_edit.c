@@ -504,7 +504,8 @@ static void after_a_fallback(void)
 	CHECK_STR(save(), "");
 }
 
-/* What blocks of ports stand on counts from the next start on; nothing else of the draft is tried. */
+/* What blocks of ports stand on counts from the next start on; nothing else of the draft is tried.
+ */
 static void blocks_stay(void)
 {
 	begin_with("app nat\nlan.address 192.168.1.1/24\nwan.address 192.0.2.2/24\n"
