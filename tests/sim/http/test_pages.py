@@ -77,7 +77,7 @@ def test_status_json(web: Web) -> None:
     answer = web.get("/api/status.json", seconds=1)
     assert answer.fields["content-type"] == "application/json"
     status = json.loads(answer.text)
-    assert (status["hostname"], status["app"], status["services"]) == ("box", "nat", ["http", "dns"])
+    assert (status["hostname"], status["app"], status["services"]) == ("box", "nat", ["http", "dns", "pcp"])
     assert status["ready"] is True and status["reason"] == ""
     lan, wan = status["interfaces"]
     assert (lan["name"], wan["name"]) == ("lan", "wan") and "192.168.1.1/24" in lan["addresses"]
