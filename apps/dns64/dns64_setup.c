@@ -109,33 +109,34 @@ static const char *set_skip_names(struct dns64_policy *d, const struct dns64_con
 	return NULL;
 }
 
-static bool has_auto(const struct net_config *net)
+/* True when a lease or routers of the WAN may name servers. */
+static bool is_told_servers(const struct gw *gw)
 {
-	const struct net_config_interface *wan = &net->iface[NET_WAN];
+	const struct net_config_interface *wan = &net_config(gw->config)->iface[NET_WAN];
+	bool told = net_has_dhcp(gw->config);
 	for (uint32_t i = 0; i < wan->n_address; i++)
-		if (net_is_auto(&wan->address[i]))
-			return true;
-	return false;
+		told |= net_is_auto(&wan->address[i]);
+	return told;
 }
 
-static void set_servers(struct dns64_servers *s, const struct net_config *net,
-                        const struct dns64_config *c, bool has_dhcp)
+/* `nameserver default` has its places also where nobody can name a server, as on a WAN with a fixed
+ * address: what is known here is answered still, and wan.address may change. */
+static void set_servers(struct gw *gw, struct dns64_servers *s, const struct dns64_config *c)
 {
-	uint32_t named = has_auto(net) ? AUTOCONF_SERVERS + DHCP6_SERVERS : 0;
+	const struct net_config *net = net_config(gw->config);
 	bool expect = false;
-	if (has_dhcp)
-		named += DHCP_SERVERS;
 	for (uint32_t i = 0; i < net->n_server; i++) {
-		if (!net->server[i].lease)
-			s->server[s->n++].addr = net->server[i].addr;
-		else if (!named)
-			log_line("nameserver default: wan.address is neither dhcp nor auto");
-		else
+		if (net->server[i].lease)
 			expect = true;
+		else
+			s->server[s->n++].addr = net->server[i].addr;
 	}
 	s->n_up = s->n;
+	if (expect && !is_told_servers(gw))
+		log_line("nameserver default: wan.address is neither dhcp nor auto%s",
+		         s->n ? "" : "; there is no server, and names outside get SERVFAIL");
 	if (expect)
-		dns64_server_expect(s, named);
+		dns64_server_expect(s, AUTOCONF_SERVERS + DHCP_SERVERS + DHCP6_SERVERS);
 	s->round_robin = c->selection == DNS64_ROUND_ROBIN;
 	s->attempt_us = min_u32(c->timeout_ms, MAX_ATTEMPT_MS) * 1000;
 	s->n_attempts = c->resend + 1;
@@ -189,7 +190,7 @@ static void set_queries(struct dns64_clients *d, const struct dns64_config *c)
 const char *dns64_set_up(struct gw *gw, struct dns64 *d)
 {
 	const struct dns64_config *c = dns64_config(gw->config);
-	set_servers(&d->servers, net_config(gw->config), c, net_has_dhcp(gw->config));
+	set_servers(gw, &d->servers, c);
 	if (d->servers.n == 0)
 		return gw_setup_fail("nameserver: required by %s", d->plain ? "dns" : "dns64");
 	set_cache(&d->cache, c);

@@ -11,6 +11,7 @@ enum need {
 	OPTIONAL,  /* no value is an answer */
 	IF_GIVEN,  /* the same, and asked only where it has a value: one that may fit no longer */
 	BY_PERSON, /* the same, and not asked where the WAN has its address from DHCP */
+	TO_SERVE,  /* needed where names are served and no lease names a server */
 };
 
 /* A key that the wizard asks for. */
@@ -44,7 +45,7 @@ static const struct ask asks[] = {
          NEEDED},
         {"nameserver",
          "Which DNS server shall be asked? default: the one that the provider's network names.",
-         NULL, "dns64", NEEDED},
+         NULL, NULL, TO_SERVE},
 };
 
 static const struct ask *asked(const struct wizard *w)
@@ -80,11 +81,37 @@ static bool is_leased(const struct wizard *w)
 	return e && config_word_is(draft_value(w->d, e, 0), "dhcp");
 }
 
+/* True when one of the values of a key is a word. */
+static bool has_word(const struct wizard *w, const char *key, const char *word)
+{
+	const struct config_entry *e = config_entry(w->d->c, key);
+	for (uint32_t i = 0; e && i < draft_count(w->d, e); i++)
+		if (config_word_is(draft_value(w->d, e, i), word))
+			return true;
+	return false;
+}
+
+/* True when a DNS server is needed that a person names: that of the lease is taken else. */
+static bool is_server_asked(const struct wizard *w)
+{
+	if (strcmp(w->item[w->app].name, "dns64") == 0)
+		return true;
+	return !is_leased(w) && (has_word(w, "serve", "dns") || has_word(w, "serve", "dns64"));
+}
+
+/* Nobody names a server where the WAN has its address from a person. */
+static bool is_nobody(const struct wizard *w, struct slice server)
+{
+	return asked(w)->need == TO_SERVE && !is_leased(w) && !has_word(w, "wan.address", "auto") &&
+	       (config_word_is(server, "default") || config_word_is(server, "defaults"));
+}
+
 static bool is_key_asked(const struct wizard *w, uint32_t i)
 {
 	const char *app = w->item[w->app].name;
 	const struct config_entry *e = config_entry(w->d->c, asks[i].key);
 	if (!e || is_fixed(w, asks[i].key) || (asks[i].need == BY_PERSON && is_leased(w)) ||
+	    (asks[i].need == TO_SERVE && !is_server_asked(w)) ||
 	    (asks[i].need == IF_GIVEN && draft_value(w->d, e, 0).len == 0))
 		return false;
 	return asks[i].only ? strcmp(asks[i].only, app) == 0 : strcmp(app, "wire") != 0;
@@ -145,6 +172,8 @@ static void begin_key(struct wizard *w)
 {
 	struct slice v = draft_value(w->d, entry(w), 0);
 	const char *suggestion = asked(w)->suggestion;
+	if (is_nobody(w, v))
+		v.len = 0;
 	if (v.len == 0 && suggestion)
 		v = (struct slice){suggestion, strlen(suggestion)};
 	field_set(&w->input, v);
@@ -250,6 +279,15 @@ static void take_key(struct wizard *w)
 	struct slice v = {w->input.text, w->input.len};
 	if (v.len == 0 && asked(w)->need == NEEDED) {
 		fmt(w->message, sizeof w->message, "%.8s needs it", w->item[w->app].name);
+		return;
+	}
+	if (v.len == 0 && asked(w)->need == TO_SERVE) {
+		fmt(w->message, sizeof w->message, "a DNS server is needed");
+		return;
+	}
+	if (is_nobody(w, v)) {
+		fmt(w->message, sizeof w->message,
+		    "no server: the WAN's address is neither dhcp nor auto");
 		return;
 	}
 	if (draft_set(w->d, entry(w), 0, v, w->message))

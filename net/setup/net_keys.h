@@ -51,8 +51,8 @@ struct net_config_neighbour {
 	mac address;
 };
 
-/* A DNS server, or the word `default`: the servers of the DHCP lease. The gateway has no lease, so
- * the word gives no server. */
+/* A DNS server, or the word `default`: the servers that the lease and the routers of the WAN name.
+ */
 struct net_config_server {
 	bool lease;
 	struct addr addr; /* where lease is false */

@@ -96,3 +96,13 @@ def test_without_auto_the_word_gives_no_server(start: Start) -> None:
     resolver = Resolver(start, Zone(FOUR), CONFIG.replace("wan.address auto\n", "") + f"nameserver {UPSTREAM}\n")
     said = "nameserver default: wan.address is neither dhcp nor auto"
     assert any(said in line for line in resolver.gateway.lines("log"))
+
+
+def test_a_fixed_address_and_no_server(start: Start) -> None:
+    """`nameserver default` where nobody can name a server: the start says so, and names outside get SERVFAIL."""
+    zone = Zone(FOUR)
+    resolver = Resolver(start, zone, CONFIG.replace("wan.address auto\n", ""))
+    said = "nameserver default: wan.address is neither dhcp nor auto; there is no server"
+    assert any(said in line for line in resolver.gateway.lines("log"))
+    assert resolver.ask("four.example.", "A", wait=10).rcode() == dns.rcode.SERVFAIL
+    assert zone.asked == [] and upstream_states(resolver) == {}

@@ -3,6 +3,9 @@
 
 from __future__ import annotations
 
+import subprocess
+from pathlib import Path
+
 import pytest
 from gateway import ADDRESSES, LAN, NAT, NEIGHBOURS, WAN, Gateway
 from net6 import ADDRESSES6, NEIGHBOURS6
@@ -38,6 +41,25 @@ port 53
 """
 
 
+ROOT = Path(__file__).parents[3]
+
+
+def test_the_file_as_shipped_with_a_fixed_address(start: Start, tmp_path: Path) -> None:
+    """What docs/first-router.md does with it starts, with the router and the DNS server of the provider. So does the
+    fixed address alone."""
+    text = (ROOT / "docs/first-router.md").read_text(encoding="utf-8").replace("\\\n", " ")
+    edits = next(line for line in text.splitlines() if line.startswith("    sed -i"))
+    Path(tmp_path, "my.conf").write_text((ROOT / "boot/gateway.conf").read_text(encoding="utf-8"))
+    subprocess.run(["bash", "-c", edits], cwd=tmp_path, check=True)
+    made = Path(tmp_path, "my.conf").read_text(encoding="utf-8") + "dns64.cache 2000\n"
+    gateway = start(made, "nat")
+    printed = gateway.lines("print")
+    assert {"wan.address 192.0.2.2/24", "gateway 192.0.2.1", "nameserver 192.0.2.1", "serve dns"} <= set(printed)
+    assert not any("there is no server" in line for line in gateway.lines("log"))
+    gateway = start(made.replace("nameserver 192.0.2.1", "nameserver default"), "nat")
+    assert any("there is no server, and names outside get SERVFAIL" in line for line in gateway.lines("log"))
+
+
 def test_a_file_of_mtd64(start: Start) -> None:
     zone = Zone(FOUR)
     resolver = Resolver(start, zone, BOTH, MTD64)
@@ -66,7 +88,6 @@ def test_a_file_of_mtd64(start: Start) -> None:
 
 @pytest.mark.parametrize("config, wrong", [
     (BASIC, "nameserver: required by dns64"),
-    (BASIC + "nameserver default\n", "nameserver: required by dns64"),
     (BASIC + "nameserver 192.168.1.1\n", "nameserver: one is the gateway's own address"),
     (BASIC + f"nameserver {OUR6}\n", "nameserver: one is the gateway's own address"),
     (BASIC + "nameserver fe80::1\n", "nameserver: a link-local address"),

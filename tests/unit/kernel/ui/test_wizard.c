@@ -127,6 +127,49 @@ static void other_network_inside(void)
 	                        "app nat\n");
 }
 
+/* As the file comes with the image, with a fixed address: nobody names a DNS server then. */
+static void fixed_outside(void)
+{
+	begin("lan.address 192.168.1.1/24\nserve dns\nnameserver default\nwan.address dhcp\n", 2);
+	app("nat");
+	press('\r');
+	press('\r');
+	CHECK(shows("question 4 of 5"));
+	CHECK(!shows("part"));
+	answer("203.0.113.9/24");
+	answer("203.0.113.1");
+	CHECK(shows("question 4 of 5, part 3 of 3"));
+	CHECK(shows("nameserver ="));
+	CHECK(!shows("nameserver = default"));
+	press('\r');
+	CHECK(shows("a DNS server is needed"));
+	answer("default");
+	CHECK(shows("no server: the WAN's address is neither dhcp nor auto"));
+	answer("192.0.2.53");
+	CHECK(shows("question 5 of 5"));
+	CHECK_STR(draft_text(), "lan.address 192.168.1.1/24\nlan nic0\nserve dns\n"
+	                        "nameserver 192.0.2.53\nwan.address 203.0.113.9/24\nwan nic1\n"
+	                        "app nat\ngateway 203.0.113.1\n");
+	/* Routers may name one. */
+	begin("serve dns64\nnameserver default\nwan.address 203.0.113.9/24\nwan.address auto\n", 2);
+	app("nat");
+	press('\r');
+	press('\r');
+	press('\r');
+	press('\r');
+	CHECK(shows("nameserver = default"));
+	press('\r');
+	CHECK(shows("question 5 of 5"));
+	/* Nothing is served, nothing is asked. */
+	begin("nameserver default\nserve http\nwan.address 203.0.113.9/24\n", 2);
+	app("nat");
+	press('\r');
+	press('\r');
+	press('\r');
+	press('\r');
+	CHECK(shows("question 5 of 5"));
+}
+
 static void saved_too(void)
 {
 	begin("", 2);
@@ -371,6 +414,7 @@ int main(void)
 	TEST(a_nat);
 	TEST(all_by_dhcp);
 	TEST(other_network_inside);
+	TEST(fixed_outside);
 	TEST(saved_too);
 	TEST(what_others_need);
 	TEST(the_cable_is_plugged_in);
