@@ -40,7 +40,9 @@ static uint32_t static_slot(const struct dhcps_ask *ask)
 {
 	const struct dhcps_config_static *f = static_of(ask);
 	uint32_t i = f ? dhcps_table_at(ask->net, ask->c, f->addr) : DHCPS_NONE;
-	return i != DHCPS_NONE && state_of(ask, i) != DHCPS_DECLINED ? i : DHCPS_NONE;
+	if (i == DHCPS_NONE || state_of(ask, i) == DHCPS_FREE)
+		return i;
+	return dhcps_table_is_of(ask->net, i, &ask->who) ? i : DHCPS_NONE;
 }
 
 /* True when a client that is not known may have an address: it is a host's of the pool and free, or
@@ -54,13 +56,15 @@ static bool may_have(const struct gw *gw, const struct dhcps_ask *ask, uint32_t 
 	       dhcps_table_pick(gw, ask->net, &ask->id, i, ask->now) == i;
 }
 
-/* One station has a few leases, whatever names it gives itself: the place of an offer is used
- * again. False when it has too many. */
+/* One station has a few leases, whatever names it gives itself, and what is behind a relay agent,
+ * whose frames may name any client, leaves a quarter of the pool to others: the place of an offer
+ * is used again. False when it has too many. */
 static bool has_place(struct gw *gw, const struct dhcps_ask *ask)
 {
-	uint32_t oldest;
-	if (ask->relayed || dhcps_table_count(gw, ask->net, &ask->m.hdr->chaddr, ask->now,
-	                                      &oldest) < DHCPS_MAC_LEASES)
+	uint32_t oldest, most = ask->net->n_pool - ask->net->n_pool / 4;
+	if (dhcps_table_count(gw, ask->net, &ask->who, ask->now, &oldest) < DHCPS_MAC_LEASES &&
+	    (!ask->relayed ||
+	     dhcps_table_count_agent(ask->net, &ask->who.agent, ask->now, &oldest) < most))
 		return true;
 	if (state_of(ask, oldest) != DHCPS_OFFERED)
 		return false;
@@ -142,14 +146,18 @@ static void set_name(const struct dhcps_ask *ask, uint32_t i)
 
 static void bind(struct gw *gw, const struct dhcps_ask *ask, uint32_t i)
 {
-	dhcps_table_take(gw, ask->net, i, &ask->id, &ask->m.hdr->chaddr, DHCPS_BOUND,
+	dhcps_table_take(gw, ask->net, i, &ask->id, &ask->who, DHCPS_BOUND,
 	                 ask->now + dhcps_lease_s(ask->c));
 	set_name(ask, i);
 	dhcps_answer(gw, ask, DHCP_ACK, address_of(ask, i));
 }
 
-static enum drop refuse(struct gw *gw, const struct dhcps_ask *ask)
+static enum drop refuse(struct gw *gw, const struct dhcps_ask *ask, const char *why)
 {
+	char who[FMT_MAC], addr[FMT_IP4];
+	log_limited(&ask->net->said_refused_us, SAY_MS, "%s.dhcp: %s does not get %s: %s",
+	            gw->iface[ask->net->iface].name, fmt_mac(who, &ask->who.client),
+	            fmt_ip4(addr, ask->wanted), why);
 	dhcps_answer(gw, ask, DHCP_NAK, nothing);
 	return DROP_NONE;
 }
@@ -157,7 +165,7 @@ static enum drop refuse(struct gw *gw, const struct dhcps_ask *ask)
 /* Keeps an address for a client while it is probed or offered. */
 static void keep(struct gw *gw, const struct dhcps_ask *ask, uint32_t i)
 {
-	dhcps_table_take(gw, ask->net, i, &ask->id, &ask->m.hdr->chaddr, DHCPS_OFFERED,
+	dhcps_table_take(gw, ask->net, i, &ask->id, &ask->who, DHCPS_OFFERED,
 	                 ask->now + DHCPS_OFFER_S);
 }
 
@@ -172,13 +180,15 @@ static void hold(struct gw *gw, const struct dhcps_ask *ask, uint32_t i)
 
 static enum drop none_left(struct gw *gw, const struct dhcps_ask *ask, enum drop why)
 {
-	gw->dhcps->limited += why == DROP_DHCPS_LIMITED;
-	if (why != DROP_DHCPS_FULL)
-		return why;
-	gw->dhcps->full++;
-	log_limited(&ask->net->said_full_us, SAY_MS, "%s.dhcp: no address is left for %s",
-	            gw->iface[ask->net->iface].name,
-	            fmt_mac((char[FMT_MAC]){0}, &ask->m.hdr->chaddr));
+	struct dhcps_net *net = ask->net;
+	char who[FMT_MAC];
+	bool full = why == DROP_DHCPS_FULL;
+	gw->dhcps->limited += !full;
+	gw->dhcps->full += full;
+	log_limited(full ? &net->said_full_us : &net->said_limited_us, SAY_MS, "%s.dhcp: %s %s",
+	            gw->iface[net->iface].name,
+	            full ? "no address is left for" : "no more leases for",
+	            fmt_mac(who, full || !ask->relayed ? &ask->who.client : &ask->who.agent));
 	return why;
 }
 
@@ -222,7 +232,7 @@ static enum drop selected(struct gw *gw, const struct dhcps_ask *ask)
 		return DROP_DHCPS_NOT_OURS;
 	}
 	if (i == DHCPS_NONE || (had != i && (!may_have(gw, ask, i) || !has_place(gw, ask))))
-		return refuse(gw, ask);
+		return refuse(gw, ask, "it was not offered");
 	dhcps_probe_end(gw, ask->net, i);
 	bind(gw, ask, i);
 	return DROP_NONE;
@@ -243,20 +253,22 @@ static enum drop confirmed(struct gw *gw, const struct dhcps_ask *ask, uint32_t 
 	uint32_t own = static_slot(ask);
 	if (ip4_raw(ask->wanted) == 0)
 		return DROP_DHCPS_BAD;
-	if (!is_near(gw, ask) || (own != DHCPS_NONE && own != i))
-		return refuse(gw, ask);
+	if (!is_near(gw, ask))
+		return refuse(gw, ask, "it is of another network");
+	if (own != DHCPS_NONE && own != i)
+		return refuse(gw, ask, "it has a static lease");
 	if (i != DHCPS_NONE && had == i && state_of(ask, i) != DHCPS_DECLINED) {
 		dhcps_probe_end(gw, ask->net, i);
 		bind(gw, ask, i);
 		return DROP_NONE;
 	}
 	if (had != DHCPS_NONE && state_of(ask, had) != DHCPS_FREE)
-		return refuse(gw, ask);
+		return refuse(gw, ask, "it has a lease of another address");
 	/* It is not known: the gateway has restarted, or another server gave the address. */
 	if (i == DHCPS_NONE)
 		return DROP_DHCPS_NOT_OURS;
 	if (!may_have(gw, ask, i) || !has_place(gw, ask))
-		return refuse(gw, ask);
+		return refuse(gw, ask, "it is not free");
 	if (ip4_raw(ask->m.hdr->ciaddr) == 0) {
 		hold(gw, ask, i);
 		if (dhcps_probe_start(gw, ask, i, len))
@@ -351,10 +363,14 @@ void dhcps_heard(struct gw *gw, uint32_t iface, ip4 addr, const mac *station)
 		return;
 	gw->dhcps->conflicts++;
 	rest(gw, ask.net, ask.c, probe.slot, station, ask.now);
+	ask.conflicts = (uint8_t)(probe.conflicts + 1);
+	/* A station that answers for every address is to keep neither us nor the pool busy. */
+	if (ask.m.type == DHCP_DISCOVER && ask.conflicts >= DHCPS_CONFLICTS)
+		return;
 	if (ask.m.type == DHCP_DISCOVER)
 		(void)discover(gw, &ask, probe.len);
 	else
-		(void)refuse(gw, &ask);
+		(void)refuse(gw, &ask, "another station has it");
 }
 
 bool dhcps_holder(const struct gw *gw, ip4 addr, mac *station)
@@ -364,7 +380,7 @@ bool dhcps_holder(const struct gw *gw, ip4 addr, mac *station)
 		if (!net->on)
 			continue;
 		uint32_t i = dhcps_table_at(net, &dhcps_config(gw->config)->net[iface], addr);
-		if (i == DHCPS_NONE || dhcps_table_state(net, i, gw->clock.s) != DHCPS_BOUND)
+		if (i == DHCPS_NONE || dhcps_table_state(net, i, dhcps_now(gw)) != DHCPS_BOUND)
 			continue;
 		*station = net->client[i].address;
 		return true;

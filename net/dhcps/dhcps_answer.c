@@ -178,7 +178,7 @@ static void send(struct gw *gw, const struct dhcps_ask *ask, struct pkt *p, enum
 	                               .remote_port = DHCP_SERVER_PORT,
 	                               .iface = PKT_IF_SELF};
 	ip4 to = ip4_raw(h->ciaddr) ? h->ciaddr : gives;
-	const mac *station = &ask->station;
+	const mac *station = &ask->who.agent;
 	if (ask->relayed) {
 		udp_send(gw, p, &relay);
 		return;

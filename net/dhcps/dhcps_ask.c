@@ -1,6 +1,7 @@
 /* See dhcps_ask.h. */
 #include "net/dhcps/dhcps_ask.h"
 
+#include "net/dhcps/dhcps_table.h"
 #include "net/ip4/ip4.h"
 
 /* RFC 2131 section 4.2, RFC 2132 section 9.14. */
@@ -8,6 +9,7 @@ static void read_id(struct dhcps_ask *ask)
 {
 	struct dhcps_id *id = &ask->id;
 	uint32_t len;
+	id->second = false;
 	if (dhcp_message_get(&ask->m, DHCP_CLIENT_ID, id->bytes, sizeof id->bytes, &len) &&
 	    len >= 2 && len <= sizeof id->bytes) {
 		id->len = (uint8_t)len;
@@ -18,45 +20,66 @@ static void read_id(struct dhcps_ask *ask)
 	memcpy(id->bytes + 1, &ask->m.hdr->chaddr, sizeof(mac));
 }
 
-/* The network whose pool counts: that of the relay agent, or that of the interface (RFC 2131
- * section 4.3.1). */
+/* The network of the interface. A relay agent has an address in it too: the networks with pools are
+ * our own, and a station of one has no business in the pool of another. */
 static bool find_net(struct gw *gw, struct dhcps_ask *ask, uint32_t iface)
 {
-	for (uint32_t i = 0; i < gw->n_iface; i++) {
-		struct dhcps_net *net = &gw->dhcps->net[i];
-		const struct address4 *own =
-		        net->on ? interface_on_link4(&gw->iface[i], ip4_of(net->first)) : NULL;
-		bool is_it = ask->relayed
-		                     ? own && !((ip4_get(ask->m.hdr->giaddr) ^ ip4_get(own->addr)) &
-		                                addr_mask4(own->len))
-		                     : i == iface;
-		if (!own || !is_it)
-			continue;
-		ask->net = net;
-		ask->own = own;
-		ask->c = &dhcps_config(gw->config)->net[i];
-		return true;
-	}
-	return false;
+	struct dhcps_net *net = &gw->dhcps->net[iface];
+	const ip4 agent = ask->m.hdr->giaddr;
+	ask->net = net;
+	ask->c = &dhcps_config(gw->config)->net[iface];
+	ask->own = net->on ? interface_on_link4(&gw->iface[iface], ip4_of(net->first)) : NULL;
+	if (!ask->own)
+		return false;
+	return !ask->relayed ||
+	       (!((ip4_get(agent) ^ ip4_get(ask->own->addr)) & addr_mask4(ask->own->len)) &&
+	        !ip4_eq(agent, ask->own->addr));
+}
+
+static bool is_in_force(const struct dhcps_ask *ask, uint32_t i)
+{
+	return i != DHCPS_NONE && dhcps_table_state(ask->net, i, ask->now) != DHCPS_FREE;
+}
+
+/* An identifier is easily known and not always one host's alone: while a client at another station
+ * has a lease with it, this one counts as another client. */
+static void tell_apart(const struct gw *gw, struct dhcps_ask *ask)
+{
+	struct dhcps_id other = ask->id;
+	other.len = (uint8_t)min_u32(other.len, sizeof other.bytes - sizeof ask->who);
+	other.second = true;
+	memcpy(other.bytes + other.len, &ask->who, sizeof ask->who);
+	other.len = (uint8_t)(other.len + sizeof ask->who);
+	uint32_t had = dhcps_table_of(gw, ask->net, &ask->id);
+	if (is_in_force(ask, dhcps_table_of(gw, ask->net, &other)) ||
+	    (is_in_force(ask, had) && !dhcps_table_is_of(ask->net, had, &ask->who)))
+		ask->id = other;
 }
 
 enum drop dhcps_ask_read(struct gw *gw, struct dhcps_ask *ask, uint32_t iface, const uint8_t *data,
                          uint32_t len, ip4 from, const mac *station)
 {
-	const char *bad = dhcp_message_read(&ask->m, data, len);
+	ask->wrong = dhcp_message_read(&ask->m, data, len);
 	const struct dhcp_hdr *h = ask->m.hdr;
-	if (bad || h->op != DHCP_BOOTREQUEST || mac_is_group(&h->chaddr))
+	ask->relayed = false;
+	ask->conflicts = 0;
+	if (!ask->wrong && (h->op != DHCP_BOOTREQUEST || mac_is_group(&h->chaddr)))
+		ask->wrong = "it is no client's";
+	if (ask->wrong)
 		return DROP_DHCPS_BAD;
-	ask->station = *station;
+	ask->who = (struct dhcps_who){.client = h->chaddr, .agent = *station};
 	ask->from = from;
 	ask->relayed = ip4_raw(h->giaddr) != 0;
-	ask->now = (uint32_t)(gw->clock.us / 1000000) + 1; /* 0 has passed */
+	ask->now = dhcps_now(gw);
 	/* A station asks for itself: else one could take the whole pool. */
-	if (!ask->relayed && !mac_eq(&h->chaddr, station))
+	if (!ask->relayed && !mac_eq(&h->chaddr, station)) {
+		ask->wrong = "it is for another station, and from no relay agent";
 		return DROP_DHCPS_BAD;
+	}
 	if (!find_net(gw, ask, iface))
 		return DROP_DHCPS_NOT_OURS;
 	read_id(ask);
+	tell_apart(gw, ask);
 	ask->has_server = dhcp_message_get_ip4(&ask->m, DHCP_SERVER_ID, &ask->server);
 	ask->wanted = h->ciaddr;
 	if (ip4_raw(h->ciaddr) == 0)

@@ -10,13 +10,15 @@ struct dhcps_ask {
 	const struct dhcps_config_net *c;
 	const struct address4 *own; /* our address in the network of the pool */
 	struct dhcps_id id;
-	mac station;  /* that sent the frame: the client, or its relay agent */
-	ip4 from;     /* source of the packet */
-	bool relayed; /* by a relay agent: giaddr is set */
-	uint32_t now; /* seconds since boot */
-	ip4 wanted;   /* the address that it asks for or has; 0: none */
+	struct dhcps_who who;
+	ip4 from;          /* source of the packet */
+	uint8_t conflicts; /* addresses that another station had, since it came */
+	bool relayed;      /* by a relay agent: giaddr is set */
+	uint32_t now;      /* seconds since boot */
+	ip4 wanted;        /* the address that it asks for or has; 0: none */
 	bool has_server;
-	ip4 server; /* that it names, where has_server is true */
+	ip4 server;        /* that it names, where has_server is true */
+	const char *wrong; /* why it is malformed (static); NULL: nothing said */
 };
 
 /* Reads a message of `len` bytes that came in on an interface. The message must live as long as

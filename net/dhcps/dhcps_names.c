@@ -41,11 +41,6 @@ static bool host_at(const struct dhcps_net *net, const struct dhcps_config_net *
 	return true;
 }
 
-static uint32_t seconds(const struct gw *gw)
-{
-	return (uint32_t)(gw->clock.us / 1000000) + 1;
-}
-
 bool dhcps_by_name(const struct gw *gw, const char *name, struct dhcps_host *out)
 {
 	const char *dot = name;
@@ -61,7 +56,7 @@ bool dhcps_by_name(const struct gw *gw, const char *name, struct dhcps_host *out
 			continue;
 		for (uint32_t i = 0; i < net->n; i++)
 			if (memcmp(net->client[i].name, name, n) == 0 && !net->client[i].name[n] &&
-			    host_at(net, c, i, seconds(gw), out))
+			    host_at(net, c, i, dhcps_now(gw), out))
 				return true;
 	}
 	return false;
@@ -74,7 +69,7 @@ bool dhcps_by_address(const struct gw *gw, ip4 addr, struct dhcps_host *out)
 		const struct dhcps_config_net *c = &dhcps_config(gw->config)->net[k];
 		uint32_t i = net->on && c->domain[0] ? dhcps_table_at(net, c, addr) : DHCPS_NONE;
 		if (i != DHCPS_NONE)
-			return host_at(net, c, i, seconds(gw), out);
+			return host_at(net, c, i, dhcps_now(gw), out);
 	}
 	return false;
 }

@@ -49,13 +49,14 @@ bool dhcps_probe_start(struct gw *gw, const struct dhcps_ask *ask, uint32_t slot
 	memcpy(probe->message, ask->m.hdr, len);
 	probe->len = len;
 	probe->from = ask->from;
-	probe->station = ask->station;
+	probe->station = ask->who.agent;
 	if (runs)
 		return true;
 	probe->used = true;
 	probe->iface = (uint8_t)ask->net->iface;
 	probe->slot = slot;
 	probe->sent = 0;
+	probe->conflicts = ask->conflicts;
 	d->n_probes++;
 	send(gw, probe);
 	return true;

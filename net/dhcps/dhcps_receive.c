@@ -7,8 +7,12 @@
 #include "net/dhcp/dhcp_frame.h"
 #include "net/dhcps/dhcps.h"
 
-/* Messages of one station, and of all of a network: 1,000 leases a second are 2,000 messages. */
-static const struct bucket of_station = {.token_us = 50000, .depth_us = 1000000};
+#define SAY_MS 60000u
+
+/* Messages of one client, of all behind one relay agent, and of all of a network: 1,000 leases a
+ * second are 2,000 messages. */
+static const struct bucket of_client = {.token_us = 50000, .depth_us = 1000000};
+static const struct bucket of_agent = {.token_us = 5000, .depth_us = 1000000};
 static const struct bucket of_net = {.token_us = 250, .depth_us = 500000};
 
 static bool take_token(const struct gw *gw, const struct bucket *b, uint64_t *full_us)
@@ -19,13 +23,44 @@ static bool take_token(const struct gw *gw, const struct bucket *b, uint64_t *fu
 	return taken;
 }
 
+/* The place of a client's bucket, which depends on who sent its frames too: messages that only name
+ * it take nothing of it. */
+static uint64_t *bucket_at(struct gw *gw, const struct dhcps_who *who)
+{
+	uint32_t w[3];
+	_Static_assert(sizeof w == sizeof *who, "two MAC addresses");
+	memcpy(w, who, sizeof w);
+	return &gw->dhcps->bucket_us[hash_words(&gw->client_key, w, 3) % DHCPS_BUCKETS];
+}
+
 static bool is_allowed(struct gw *gw, uint32_t iface, const struct dhcps_ask *ask)
 {
-	struct dhcps *d = gw->dhcps;
-	const mac *a = &ask->m.hdr->chaddr;
-	uint32_t i = hash_three(&gw->client_key, load32(a->b), load16(a->b + 4), 1) % DHCPS_BUCKETS;
-	return take_token(gw, &of_station, &d->bucket_us[i]) &&
-	       take_token(gw, &of_net, &d->net[iface].bucket_us);
+	const struct dhcps_who agent = {.agent = ask->who.agent};
+	if (ask->relayed && !take_token(gw, &of_agent, bucket_at(gw, &agent)))
+		return false;
+	return take_token(gw, &of_client, bucket_at(gw, &ask->who)) &&
+	       take_token(gw, &of_net, &gw->dhcps->net[iface].bucket_us);
+}
+
+/* Says why a message is dropped. That nothing is wrong with one for another server goes without
+ * saying. */
+static void say(struct gw *gw, uint32_t iface, const struct dhcps_ask *ask, const mac *station,
+                enum drop why)
+{
+	struct dhcps_net *net = &gw->dhcps->net[iface];
+	const char *name = gw->iface[iface].name;
+	char who[FMT_MAC], agent[FMT_IP4];
+	fmt_mac(who, station);
+	if (why == DROP_DHCPS_BAD)
+		log_limited(&net->said_bad_us, SAY_MS, "%s.dhcp: message of %s: %s", name, who,
+		            ask->wrong ? ask->wrong : "it has no address of this network");
+	else if (why == DROP_DHCPS_LIMITED)
+		log_limited(&net->said_limited_us, SAY_MS, "%s.dhcp: too many messages of %s", name,
+		            who);
+	else if (ask->relayed)
+		log_limited(&net->said_relay_us, SAY_MS,
+		            "%s.dhcp: relay agent %s at %s has no address of this network", name,
+		            fmt_ip4(agent, ask->m.hdr->giaddr), who);
 }
 
 static enum drop take(struct gw *gw, uint32_t iface, const struct dhcp_frame *f, const mac *station)
@@ -33,13 +68,18 @@ static enum drop take(struct gw *gw, uint32_t iface, const struct dhcp_frame *f,
 	struct dhcps_ask ask;
 	gw->dhcps->messages++;
 	enum drop why = dhcps_ask_read(gw, &ask, iface, f->data, f->len, f->from, station);
-	if (why != DROP_NONE)
-		return why;
-	if (!is_allowed(gw, iface, &ask)) {
+	if (why == DROP_NONE && !is_allowed(gw, iface, &ask)) {
 		gw->dhcps->limited++;
-		return DROP_DHCPS_LIMITED;
+		why = DROP_DHCPS_LIMITED;
 	}
-	return dhcps_take(gw, &ask, f->len);
+	if (why != DROP_NONE) {
+		say(gw, iface, &ask, station, why);
+		return why;
+	}
+	why = dhcps_take(gw, &ask, f->len);
+	if (why == DROP_DHCPS_BAD)
+		say(gw, iface, &ask, station, why);
+	return why;
 }
 
 /* Another server answers here: two of them give the same addresses to different hosts. */

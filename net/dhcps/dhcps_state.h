@@ -16,9 +16,10 @@
 #endif
 #define DHCPS_BUCKETS    1024u /* a power of two */
 #define DHCPS_MESSAGE    600u  /* bytes of a message that waits */
-#define DHCPS_MAC_LEASES 8u    /* of one MAC address that is not behind a relay agent */
+#define DHCPS_MAC_LEASES 8u    /* of one MAC address */
 #define DHCPS_OFFER_S    60u   /* that an offer holds */
 #define DHCPS_DECLINE_S  600u  /* that an address rests which another station has */
+#define DHCPS_CONFLICTS  4u    /* addresses that are looked at for one message */
 #define DHCPS_ROGUE_SAY  60000u
 
 /* Who a client is (RFC 2131 section 4.2): its client identifier, or else the type and the MAC
@@ -26,7 +27,14 @@
  * system that it starts. */
 struct dhcps_id {
 	uint8_t len;
+	bool second; /* another client has these bytes: those of who asks are behind them */
 	uint8_t bytes[255];
+};
+
+/* Where a client is, which it cannot choose as it does its identifier. */
+struct dhcps_who {
+	mac client; /* chaddr */
+	mac agent;  /* that sent the frame: the client itself, or its relay agent */
 };
 
 enum dhcps_state {
@@ -47,7 +55,7 @@ struct dhcps_slot {
 /* The client of an address. */
 struct dhcps_client {
 	struct dhcps_id id;
-	mac address;
+	mac address, agent; /* as in struct dhcps_who */
 	char name[DHCPS_NAME];
 	uint16_t next_id, next_mac; /* with the same hash; DHCPS_END */
 };
@@ -72,14 +80,16 @@ struct dhcps_net {
 	struct dhcps_option option[DHCPS_OPTIONS];
 	uint32_t n_option;
 	uint64_t bucket_us; /* of all messages together (bucket.h) */
-	uint64_t said_rogue_us, said_full_us, said_conflict_us;
+	uint64_t said_rogue_us, said_full_us, said_conflict_us, said_bad_us, said_limited_us,
+	        said_refused_us, said_relay_us; /* lines of the log */
 };
 
 /* A message that is answered when nobody has answered for the address. */
 struct dhcps_probe {
 	bool used;
 	uint8_t iface;
-	uint8_t sent; /* ARP requests */
+	uint8_t sent;      /* ARP requests */
+	uint8_t conflicts; /* addresses before this one that another station had */
 	uint32_t slot;
 	uint64_t due_us;
 	ip4 from;
@@ -93,9 +103,15 @@ struct dhcps {
 	struct dhcps_net net[INTERFACES];
 	struct dhcps_probe probe[DHCPS_PROBES];
 	uint32_t n_probes;
-	uint64_t bucket_us[DHCPS_BUCKETS]; /* by MAC address */
+	uint64_t bucket_us[DHCPS_BUCKETS]; /* by station */
 	uint64_t messages, offers, acks, naks, declines, releases, informs, conflicts, unprobed,
 	        limited, full, rogues, offers_evicted;
 };
+
+/* Seconds as the table counts them: 0 has passed. */
+static inline uint32_t dhcps_now(const struct gw *gw)
+{
+	return (uint32_t)(gw->clock.us / 1000000) + 1;
+}
 
 #endif

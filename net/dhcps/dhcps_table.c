@@ -67,7 +67,8 @@ static uint32_t hash_mac(const struct gw *gw, const mac *a)
 
 static bool id_eq(const struct dhcps_id *a, const struct dhcps_id *b)
 {
-	return a->len == b->len && memcmp(a->bytes, b->bytes, a->len) == 0;
+	return a->len == b->len && a->second == b->second &&
+	       memcmp(a->bytes, b->bytes, a->len) == 0;
 }
 
 uint32_t dhcps_table_of(const struct gw *gw, const struct dhcps_net *net, const struct dhcps_id *id)
@@ -78,20 +79,43 @@ uint32_t dhcps_table_of(const struct gw *gw, const struct dhcps_net *net, const 
 	return i == DHCPS_END ? DHCPS_NONE : i;
 }
 
-uint32_t dhcps_table_count(const struct gw *gw, const struct dhcps_net *net, const mac *station,
-                           uint32_t now, uint32_t *oldest)
+bool dhcps_table_is_of(const struct dhcps_net *net, uint32_t i, const struct dhcps_who *who)
+{
+	const struct dhcps_client *c = &net->client[i];
+	return net->slot[i].known && mac_eq(&c->address, &who->client) &&
+	       (mac_eq(&c->agent, &who->agent) || mac_eq(&c->address, &who->agent));
+}
+
+/* Counts an address that is not free. */
+static void count(const struct dhcps_net *net, uint32_t i, uint32_t *n, uint32_t *oldest)
+{
+	++*n;
+	if (*oldest == DHCPS_NONE || net->slot[i].end < net->slot[*oldest].end)
+		*oldest = i;
+}
+
+uint32_t dhcps_table_count(const struct gw *gw, const struct dhcps_net *net,
+                           const struct dhcps_who *who, uint32_t now, uint32_t *oldest)
 {
 	uint32_t n = 0;
 	*oldest = DHCPS_NONE;
-	for (uint16_t i = net->by_mac[hash_mac(gw, station) & net->mask]; i != DHCPS_END;
-	     i = net->client[i].next_mac) {
-		if (!mac_eq(&net->client[i].address, station) ||
-		    dhcps_table_state(net, i, now) == DHCPS_FREE)
-			continue;
-		if (*oldest == DHCPS_NONE || net->slot[i].end < net->slot[*oldest].end)
-			*oldest = i;
-		n++;
-	}
+	for (uint16_t i = net->by_mac[hash_mac(gw, &who->client) & net->mask]; i != DHCPS_END;
+	     i = net->client[i].next_mac)
+		if (dhcps_table_is_of(net, i, who) && dhcps_table_state(net, i, now) != DHCPS_FREE)
+			count(net, i, &n, oldest);
+	return n;
+}
+
+uint32_t dhcps_table_count_agent(const struct dhcps_net *net, const mac *agent, uint32_t now,
+                                 uint32_t *oldest)
+{
+	uint32_t n = 0;
+	*oldest = DHCPS_NONE;
+	for (uint32_t i = 0; i < net->n_pool; i++)
+		if (net->slot[i].known && mac_eq(&net->client[i].agent, agent) &&
+		    !mac_eq(&net->client[i].address, agent) &&
+		    dhcps_table_state(net, i, now) != DHCPS_FREE)
+			count(net, i, &n, oldest);
 	return n;
 }
 
@@ -135,8 +159,8 @@ void dhcps_table_forget(const struct gw *gw, struct dhcps_net *net, uint32_t i,
 }
 
 void dhcps_table_take(const struct gw *gw, struct dhcps_net *net, uint32_t i,
-                      const struct dhcps_id *id, const mac *station, enum dhcps_state state,
-                      uint32_t end)
+                      const struct dhcps_id *id, const struct dhcps_who *who,
+                      enum dhcps_state state, uint32_t end)
 {
 	uint32_t had = dhcps_table_of(gw, net, id);
 	struct dhcps_client *c = &net->client[i];
@@ -147,7 +171,8 @@ void dhcps_table_take(const struct gw *gw, struct dhcps_net *net, uint32_t i,
 	}
 	leave(gw, net, i);
 	c->id = *id;
-	c->address = *station;
+	c->address = who->client;
+	c->agent = who->agent;
 	join(gw, net, i);
 	net->slot[i].state = (uint8_t)state;
 	net->slot[i].end = end;

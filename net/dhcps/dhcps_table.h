@@ -18,9 +18,17 @@ ip4 dhcps_table_address(const struct dhcps_net *net, const struct dhcps_config_n
 uint32_t dhcps_table_of(const struct gw *gw, const struct dhcps_net *net,
                         const struct dhcps_id *id);
 
-/* How many addresses a station has, offered or bound, and which of them ends first. */
-uint32_t dhcps_table_count(const struct gw *gw, const struct dhcps_net *net, const mac *station,
-                           uint32_t now, uint32_t *oldest);
+/* True when the client of an address is this one, or the same station by another way: itself in
+ * place of its relay agent. */
+bool dhcps_table_is_of(const struct dhcps_net *net, uint32_t i, const struct dhcps_who *who);
+
+/* How many addresses a client has, offered or bound, and which of them ends first. */
+uint32_t dhcps_table_count(const struct gw *gw, const struct dhcps_net *net,
+                           const struct dhcps_who *who, uint32_t now, uint32_t *oldest);
+
+/* The same of all clients of a relay agent, addresses of the pool alone. */
+uint32_t dhcps_table_count_agent(const struct dhcps_net *net, const mac *agent, uint32_t now,
+                                 uint32_t *oldest);
 
 /* A free address of the pool for a client: `wanted` if it is free (DHCPS_NONE: none), else one that
  * nobody had, beginning where the hash of the client says, so that it is the same after a restart;
@@ -32,8 +40,8 @@ uint32_t dhcps_table_pick(const struct gw *gw, const struct dhcps_net *net,
 /* Gives an address to a client: it leaves the one that it had, and who had this one is forgotten.
  */
 void dhcps_table_take(const struct gw *gw, struct dhcps_net *net, uint32_t i,
-                      const struct dhcps_id *id, const mac *station, enum dhcps_state state,
-                      uint32_t end);
+                      const struct dhcps_id *id, const struct dhcps_who *who,
+                      enum dhcps_state state, uint32_t end);
 
 /* Forgets the client of an address; the state is then as given. */
 void dhcps_table_forget(const struct gw *gw, struct dhcps_net *net, uint32_t i,

@@ -1,6 +1,6 @@
-/* libFuzzer: DHCP, the server's role. Messages of a few clients and their relay agent, wrong ones
- * among them, answers of other servers, ARP, time and cables. An input is a list of operations
- * (gateway.h).
+/* libFuzzer: DHCP, the server's role. Messages of a few clients and their relay agents, on one
+ * network or two, wrong ones among them, answers of other servers, ARP, time and cables. An input
+ * is a list of operations (gateway.h).
  *
  * Checked: frames that leave are well formed; an address that is given is one of the pool or a
  * static one, and belongs to the client that gets it; in the table each client has one address, and
@@ -27,10 +27,11 @@ static const char config[] = "lan.address 192.168.1.1/24\n"
 /* --- what leaves -------------------------------------------------------------------------------
  */
 
-static void check_given(const struct dhcp_message *m, const uint8_t *f, uint32_t len)
+static void check_given(uint32_t iface, const struct dhcp_message *m, const uint8_t *f,
+                        uint32_t len)
 {
-	const struct dhcps_net *net = &rig.gw.dhcps->net[IF_LAN];
-	const struct dhcps_config_net *c = &dhcps_config(rig.gw.config)->net[IF_LAN];
+	const struct dhcps_net *net = &rig.gw.dhcps->net[iface];
+	const struct dhcps_config_net *c = &dhcps_config(rig.gw.config)->net[iface];
 	ip4 given = m->hdr->yiaddr;
 	if (ip4_raw(given) == 0)
 		return;
@@ -55,7 +56,7 @@ static void seen(struct rig *r, uint32_t iface, const uint8_t *frame, uint32_t l
 	if (len < DHCP_AT || frame[12] != 8 || frame[13] != 0 || frame[23] != PROTO_UDP ||
 	    from_wire(frame + UDP_AT) != DHCP_SERVER_PORT)
 		return;
-	if (iface != IF_LAN)
+	if (!interface_is_inside(iface) || !rig.gw.dhcps->net[iface].on)
 		fail("an answer outside", frame, len);
 	uint32_t n = from_wire(frame + UDP_AT + 4) - 8;
 	bad = dhcp_message_read(&m, frame + DHCP_AT, n);
@@ -64,17 +65,15 @@ static void seen(struct rig *r, uint32_t iface, const uint8_t *frame, uint32_t l
 	if (!dhcp_message_has(&m, DHCP_SERVER_ID))
 		fail("no server identifier", frame, len);
 	if (!run.late)
-		check_given(&m, frame, len);
+		check_given(iface, &m, frame, len);
 }
 
 /* --- the table ---------------------------------------------------------------------------------
  */
 
-static void check_table(void)
+static void check_net(const struct dhcps_net *net)
 {
-	const struct dhcps *d = rig.gw.dhcps;
-	const struct dhcps_net *net = &d->net[IF_LAN];
-	uint32_t chained = 0, known = 0, probes = 0;
+	uint32_t chained = 0, known = 0;
 	for (uint32_t i = 0; i <= net->mask; i++)
 		for (uint16_t k = net->by_id[i]; k != DHCPS_END; k = net->client[k].next_id)
 			if (++chained > net->n)
@@ -84,22 +83,37 @@ static void check_table(void)
 		if (net->slot[i].known && dhcps_table_of(&rig.gw, net, &net->client[i].id) != i)
 			fail("a client that is not found", NULL, 0);
 	}
+	if (chained != known)
+		fail("numbers that are not right", NULL, 0);
+}
+
+static void check_table(void)
+{
+	const struct dhcps *d = rig.gw.dhcps;
+	uint32_t probes = 0;
+	for (uint32_t i = 0; i < rig.gw.n_iface; i++)
+		if (d->net[i].on)
+			check_net(&d->net[i]);
 	for (uint32_t i = 0; i < DHCPS_PROBES; i++)
 		probes += d->probe[i].used;
-	if (chained != known || probes != d->n_probes)
-		fail("numbers that are not right", NULL, 0);
+	if (probes != d->n_probes)
+		fail("clients that wait and are not counted", NULL, 0);
 }
 
 static void start(uint8_t choice)
 {
 	static const char six[] = "lan.dhcp-v6only 300\n",
 	                  options[] = "lan.dhcp-option 66 192.168.1.9\nlan.dhcp-option 67 boot\n"
-	                              "lan.dhcp-option 43 hex:0102\n";
+	                              "lan.dhcp-option 43 hex:0102\n",
+	                  two[] = "lan2 nic2\nlan2.address 192.168.2.1/24\n"
+	                          "lan2.dhcp 192.168.2.100-192.168.2.103\n";
 	configure(config, sizeof config - 1);
 	if (choice & 1)
 		configure(six, sizeof six - 1);
 	if (choice & 2)
 		configure(options, sizeof options - 1);
+	if (choice & 8)
+		configure(two, sizeof two - 1);
 	start_app("nat", choice & 4 ? 12 : 64);
 }
 
@@ -136,7 +150,7 @@ static uint32_t any_option(struct input *in, uint8_t *at)
 
 static uint32_t address_of(uint8_t which)
 {
-	static const uint32_t other[] = {0xc0a80114, OWN, 0xc0a801ff, 0x0a000001, 0xc0a80132};
+	static const uint32_t other[] = {0xc0a80114, OWN, 0xc0a801ff, 0x0a000001, 0xc0a80264};
 	which &= 15;
 	return which < 11 ? FIRST + which % 9 : other[which - 11];
 }
@@ -177,6 +191,8 @@ static uint32_t make_message(struct input *in, uint8_t *f)
 	f[UDP_AT + 4] = (uint8_t)(len >> 8);
 	f[UDP_AT + 5] = (uint8_t)len;
 	mac station = h->chaddr;
+	if (who & 64 && who & 16)
+		station.b[5] = CLIENTS; /* the relay agent's own */
 	uint32_t n = frame_ip4(f, mac_of(IF_LAN), ip4_get(h->ciaddr), to, PROTO_UDP, len);
 	memcpy(f + 6, &station, sizeof station);
 	return n;
@@ -225,7 +241,11 @@ static void frame(struct input *in, uint8_t op)
 	if (op & 64 && op & 32)
 		len = bend(in, op >> 3, f, len, 255);
 	frame_repair(f, len);
-	arrive((op & 7) == 2 ? IF_WAN : IF_LAN, f, len);
+	uint32_t iface = (op & 7) == 2 ? IF_WAN : IF_LAN;
+	if ((op & 7) == 3 && rig.gw.n_iface > IF_WAN + 1)
+		iface = IF_WAN + 1; /* lan2 */
+	memcpy(f, mac_of(iface), iface == IF_LAN ? 0 : sizeof(mac));
+	arrive(iface, f, len);
 	rig_flush(&rig);
 	check_table();
 }
@@ -235,7 +255,7 @@ static void one_input(const uint8_t *data, size_t size)
 	struct input in = {data, size};
 	change = listing;
 	waits = clients_wait;
-	begin(input_u8(&in) & 7, 16u << 20, start, seen);
+	begin(input_u8(&in) & 15, 16u << 20, start, seen);
 	play(&in, frame);
 	check_table();
 	silence(8000000);
