@@ -184,7 +184,7 @@ static void bind(struct gw *gw, const struct dhcp_lease *lease)
 	if (end_of(c, taken.lease_s) > gw->clock.us)
 		bad = dhcp_use(gw, &taken);
 	if (bad) {
-		log_limited(&c->said_refused_us, SAY_MS, "wan: the lease is not used: %s", bad);
+		log_limited(&c->said_unused_us, SAY_MS, "wan: the lease is not used: %s", bad);
 		lose(gw, "ended");
 		wait(gw, DECLINE_S);
 		return;
@@ -366,10 +366,14 @@ static void announce(struct gw *gw)
 		arp_announce(gw, IF_WAN, gw->dhcp.lease.addr);
 }
 
-/* The carrier came up: this may be another network. */
+/* The carrier came up: this may be another network. Asked once a second at most (RFC 4436 section
+ * 4.2), however often the carrier comes. */
 static void look_around(struct gw *gw)
 {
 	struct dhcp_client *c = &gw->dhcp;
+	if (c->looked_us && gw->clock.us - c->looked_us < SECOND)
+		return;
+	c->looked_us = gw->clock.us;
 	c->came_up = false;
 	if (c->state == DHCP_RELEASED)
 		return;
@@ -406,12 +410,15 @@ void dhcp_tick(struct gw *gw)
 /* --- end, console --------------------------------------------------------------------
  */
 
-/* Tells the server that its lease is free (RFC 2131 section 4.4.6). */
+/* Tells the server that its lease is free (RFC 2131 section 4.4.6). There is no time to look for
+ * the MAC address of the next hop: the message goes to the station that the lease came from. */
 static void give_back(struct gw *gw)
 {
 	struct dhcp_client *c = &gw->dhcp;
-	const struct dhcp_say say = {
-	        .ciaddr = c->lease.addr, .server_id = c->lease.server, .to = c->lease.server};
+	const struct dhcp_say say = {.ciaddr = c->lease.addr,
+	                             .server_id = c->lease.server,
+	                             .to = c->lease.server,
+	                             .station = &c->lease.giver};
 	if (!c->in_force)
 		return;
 	c->xid = rng_u32(gw->rng);

@@ -38,12 +38,12 @@ static void look_at_arp(struct gw *gw, const struct arp_hdr *a)
 /* --- DHCP --------------------------------------------------------------------------------------
  */
 
-static enum drop refuse(struct gw *gw, ip4 server, const char *why)
+static enum drop refuse(struct gw *gw, uint64_t *said_us, ip4 server, const char *why)
 {
 	char text[FMT_IP4];
 	gw->dhcp.refused++;
-	log_limited(&gw->dhcp.said_refused_us, SAY_MS, "wan: the lease of %s is not taken: %s",
-	            fmt_ip4(text, server), why);
+	log_limited(said_us, SAY_MS, "wan: the lease of %s is not taken: %s", fmt_ip4(text, server),
+	            why);
 	return DROP_DHCP_REFUSED;
 }
 
@@ -76,23 +76,36 @@ static void say_ignored(const struct gw *gw, const struct dhcp_lease *lease)
 		         lease->ignored[i]);
 }
 
-/* An offer, or an acknowledgement: it gives a lease. */
-static enum drop take_lease(struct gw *gw, const struct dhcp_message *m, ip4 from)
+/* True when wan.dhcp-reject names a server, by its identifier or by the source of its packet. */
+static bool is_rejected(const struct gw *gw, ip4 server, ip4 from)
 {
-	const struct dhcp_client *c = &gw->dhcp;
 	const struct dhcp_config *config = dhcp_config(gw->config);
+	const struct addr names[] = {{.v4 = server}, {.v4 = from}};
+	return addr_in_prefixes(&names[0], config->reject, config->n_reject) ||
+	       addr_in_prefixes(&names[1], config->reject, config->n_reject);
+}
+
+static enum drop reject(struct gw *gw, ip4 server)
+{
+	return refuse(gw, &gw->dhcp.said_rejected_us, server, "wan.dhcp-reject names the server");
+}
+
+/* An offer, or an acknowledgement: it gives a lease. */
+static enum drop take_lease(struct gw *gw, const struct dhcp_message *m, ip4 from,
+                            const mac *station)
+{
+	struct dhcp_client *c = &gw->dhcp;
 	struct dhcp_lease lease;
 	char text[FMT_IP4];
 	const char *bad = dhcp_lease_read(&lease, m, dhcp_use_mtu_most(gw));
 	if (bad)
-		return refuse(gw, from, bad);
-	const struct addr names[] = {{.v4 = lease.server}, {.v4 = from}};
-	if (addr_in_prefixes(&names[0], config->reject, config->n_reject) ||
-	    addr_in_prefixes(&names[1], config->reject, config->n_reject))
-		return refuse(gw, lease.server, "wan.dhcp-reject names the server");
+		return refuse(gw, &c->said_malformed_us, from, bad);
+	lease.giver = *station;
+	if (is_rejected(gw, lease.server, from))
+		return reject(gw, lease.server);
 	bad = dhcp_use_refuses(gw, &lease);
 	if (bad)
-		return refuse(gw, lease.server, bad);
+		return refuse(gw, &c->said_network_us, lease.server, bad);
 	if (m->type == DHCP_OFFER && c->state == DHCP_SELECTING) {
 		dhcp_client_offered(gw, &lease);
 	} else if (m->type == DHCP_OFFER) {
@@ -117,10 +130,12 @@ static enum drop take_refusal(struct gw *gw, const struct dhcp_message *m, ip4 f
 	uint32_t n;
 	ip4 server = from;
 	bool named = dhcp_message_get_ip4(m, DHCP_SERVER_ID, &server);
-	if (c->state == DHCP_SELECTING)
-		return DROP_DHCP_NOT_OURS;
-	if (c->state == DHCP_REQUESTING && named && !ip4_eq(server, c->wanted.server))
-		return DROP_DHCP_NOT_OURS;
+	if (c->state == DHCP_SELECTING ||
+	    (c->state == DHCP_REQUESTING && named && !ip4_eq(server, c->wanted.server)) ||
+	    (c->state == DHCP_RENEWING && !ip4_eq(server, c->lease.server)))
+		return DROP_DHCP_NOT_OURS; /* that server was not asked */
+	if (is_rejected(gw, server, from))
+		return reject(gw, server);
 	if (!dhcp_message_get(m, DHCP_MESSAGE, why, sizeof why, &n))
 		n = 0;
 	log_line("wan: %s refuses the lease%s%.*s", fmt_ip4(text, server), n ? ": " : "",
@@ -130,7 +145,8 @@ static enum drop take_refusal(struct gw *gw, const struct dhcp_message *m, ip4 f
 }
 
 /* Handles the payload of a datagram to our port. */
-static enum drop take(struct gw *gw, const uint8_t *data, uint32_t len, ip4 from)
+static enum drop take(struct gw *gw, const uint8_t *data, uint32_t len, ip4 from,
+                      const mac *station)
 {
 	struct dhcp_message m;
 	char text[FMT_IP4];
@@ -144,7 +160,7 @@ static enum drop take(struct gw *gw, const uint8_t *data, uint32_t len, ip4 from
 		return DROP_DHCP_NOT_OURS;
 	enum drop why = DROP_DHCP_NOT_OURS;
 	if (m.type == DHCP_OFFER || m.type == DHCP_ACK)
-		why = take_lease(gw, &m, from);
+		why = take_lease(gw, &m, from, station);
 	else if (m.type == DHCP_NAK)
 		why = take_refusal(gw, &m, from);
 	gw->dhcp.taken += why == DROP_NONE;
@@ -173,9 +189,10 @@ bool dhcp_receive(struct gw *gw, const struct interface *in, struct pkt *p)
 		look_at_arp(gw, (const struct arp_hdr *)(eth + 1));
 	if (!is_ours(in, p))
 		return false;
+	const mac station = eth->from;
 	enum drop why = dhcp_frame_open(p, &f);
 	if (why == DROP_NONE)
-		why = take(gw, f.data, f.len, f.from);
+		why = take(gw, f.data, f.len, f.from, &station);
 	if (why != DROP_NONE)
 		gw_drop(gw, p, why);
 	pkt_free(p);

@@ -89,8 +89,13 @@ void dhcp_send(struct gw *gw, enum dhcp_type type, const struct dhcp_say *say)
 	if (!p)
 		return;
 	gw->dhcp.sent++;
-	if (ip4_raw(say->to)) {
+	if (ip4_raw(say->to) && !say->station) {
 		udp_send(gw, p, &ends);
+		return;
+	}
+	if (say->station) {
+		dhcp_frame_send(gw, IF_WAN, p, say->station, say->ciaddr, say->to, DHCP_CLIENT_PORT,
+		                DHCP_SERVER_PORT);
 		return;
 	}
 	/* The IP path needs an address and a route, which there may not be. */

@@ -13,11 +13,12 @@ uint32_t dhcp_send_client_id(const struct gw *gw, uint8_t out[DHCP_CLIENT_ID_MAX
 
 /* What a message says beside its type; zero: nothing. */
 struct dhcp_say {
-	ip4 ciaddr;      /* our address, where it is in force; then the message is from it */
-	ip4 address;     /* option: the address that we want */
-	ip4 server_id;   /* option: the server that we mean */
-	ip4 to;          /* the server; zero: all of them */
-	const char *why; /* option: words for a person; NULL: none */
+	ip4 ciaddr;         /* our address, where it is in force; then the message is from it */
+	ip4 address;        /* option: the address that we want */
+	ip4 server_id;      /* option: the server that we mean */
+	ip4 to;             /* the server; zero: all of them */
+	const mac *station; /* that gets the frame to `to`; NULL: the next hop */
+	const char *why;    /* option: words for a person; NULL: none */
 };
 
 /* Sends a message on the WAN with the transaction identifier of the client. */

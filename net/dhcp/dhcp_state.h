@@ -36,6 +36,7 @@ struct dhcp_lease {
 	uint32_t n_ntp;
 	struct dhcp_6rd rd;
 	uint16_t mtu; /* 0: none */
+	mac giver;    /* that sent the frame with it */
 	/* Options that are not taken, in words (static). */
 	const char *ignored[DHCP_IGNORED];
 	uint32_t n_ignored;
@@ -81,10 +82,13 @@ struct dhcp_client {
 	/* The first router of the lease, to know its network again (RFC 4436). */
 	ip4 router;
 	mac router_mac;
-	bool router_known; /* its MAC address is */
-	bool router_seen;  /* it has answered since the carrier came up */
+	bool router_known;  /* its MAC address is */
+	bool router_seen;   /* it has answered since the carrier came up */
+	uint64_t looked_us; /* when the carrier that came up was last looked into; 0: never */
 
-	uint64_t said_refused_us, said_other_us, said_bad_us, said_silent_us; /* lines of the log */
+	/* Lines of the log; one kind of reason does not hide another. */
+	uint64_t said_rejected_us, said_malformed_us, said_network_us, said_unused_us,
+	        said_other_us, said_bad_us, said_silent_us;
 	uint64_t sent, taken, leases, declined, refused, expired;
 };
 

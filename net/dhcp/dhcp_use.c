@@ -69,7 +69,24 @@ static void drop_routes(struct gw *gw, const struct dhcp_route *list, uint32_t n
 	c->n_routes = kept;
 }
 
-static void add_routes(struct gw *gw, const struct dhcp_lease *lease)
+/* The network of the inside that a route would take packets from: one as long as its own, or
+ * longer. A shorter one takes none: the longest prefix counts. */
+static const struct interface *inside_of_route(const struct gw *gw, const struct dhcp_route *r)
+{
+	for (uint32_t i = 0; i < gw->n_iface; i++)
+		for (uint32_t k = 0; interface_is_inside(i) && k < gw->iface[i].n_addr; k++) {
+			const struct address4 *own = &gw->iface[i].addr[k];
+			if (r->len >= own->len &&
+			    !((ip4_get(own->addr) ^ ip4_get(r->net)) & addr_mask4(own->len)))
+				return &gw->iface[i];
+		}
+	return NULL;
+}
+
+/* Adds what is not there yet. What the lease before had too, and could not be used, is said once.
+ */
+static void add_routes(struct gw *gw, const struct dhcp_lease *lease,
+                       const struct dhcp_lease *before)
 {
 	struct dhcp_client *c = &gw->dhcp;
 	char text[FMT_IP6 + 4], hop[FMT_IP4];
@@ -79,7 +96,7 @@ static void add_routes(struct gw *gw, const struct dhcp_lease *lease)
 		const struct addr via = {.v4 = r->via};
 		if (has_route(c->route, c->n_routes, r))
 			continue;
-		const struct interface *lan = r->len ? inside_with(gw, r->net, r->len) : NULL;
+		const struct interface *lan = inside_of_route(gw, r);
 		const char *bad = NULL;
 		if (lan)
 			bad = gw_setup_fail("it has addresses of %s", lan->name);
@@ -87,11 +104,11 @@ static void add_routes(struct gw *gw, const struct dhcp_lease *lease)
 			bad = "its router is not on the network of the lease";
 		else
 			bad = gw_change_add_route(gw, &to, &via);
-		if (bad)
+		if (!bad)
+			c->route[c->n_routes++] = *r;
+		else if (!has_route(before->route, before->n_routes, r))
 			log_line("wan: route %s via %s of the lease is not used: %s",
 			         addr_prefix_text(text, &to), fmt_ip4(hop, r->via), bad);
-		else
-			c->route[c->n_routes++] = *r;
 	}
 }
 
@@ -157,10 +174,11 @@ const char *dhcp_use(struct gw *gw, const struct dhcp_lease *lease)
 		dhcp_use_no_more(gw);
 		return bad;
 	}
+	const struct dhcp_lease none = {.n_routes = 0}, before = c->in_force ? c->lease : none;
 	c->in_force = true;
 	c->lease = *lease;
 	c->servers_changed += other;
-	add_routes(gw, lease);
+	add_routes(gw, lease, &before);
 	set_mtu(gw, lease->mtu);
 	if (other_rd)
 		gw_change_inform(gw);

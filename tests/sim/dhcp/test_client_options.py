@@ -4,7 +4,7 @@
 from __future__ import annotations
 
 import pytest
-from gateway import A, LAN, WAN, Gateway
+from gateway import A, INSIDE, LAN, WAN, Gateway
 from leases import (
     CLASSLESS,
     CONFIG,
@@ -121,12 +121,38 @@ def test_routers_that_cannot_be(start: Start, router: str) -> None:
     assert routes(gateway) == [] and said(gateway, f"route 0.0.0.0/0 via {router} of the lease is not used")
 
 
-@pytest.mark.parametrize(("net", "length"), [("192.168.1.0", 24), ("192.168.1.128", 25), ("192.168.0.0", 16)])
+@pytest.mark.parametrize(("net", "length"), [("192.168.1.0", 24), ("192.168.1.128", 25), ("192.168.1.9", 32)])
 def test_routes_to_the_lan_are_not_taken(start: Start, net: str, length: int) -> None:
     """Or the packets of its hosts would go out."""
     gateway = with_options(start, classless=classless((net, length, NET_ROUTER), ("10.0.0.0", 8, NET_ROUTER)))
     assert routes(gateway) == [f"10.0.0.0/8 via {NET_ROUTER} wan"]
     assert said(gateway, f"route {net}/{length} via {NET_ROUTER} of the lease is not used: it has addresses of lan")
+
+
+@pytest.mark.parametrize(("net", "length"), [("192.168.0.0", 16), ("192.168.0.0", 23), ("128.0.0.0", 1)])
+def test_routes_around_the_lan_are_taken(start: Start, net: str, length: int) -> None:
+    """The longer prefix counts: packets to hosts of the LAN stay inside."""
+    gateway = with_options(start, classless=classless((net, length, NET_ROUTER)))
+    assert routes(gateway) == [f"{net}/{length} via {NET_ROUTER} wan"]
+    answer = gateway.lan(IP(src=A.ip, dst=INSIDE) / ICMP(id=7, seq=1) / Raw(b"x"))
+    assert [one.port for one in answer] == [LAN]
+
+
+def test_a_route_of_no_use_is_said_once(start: Start) -> None:
+    """Not at each renewal; again when it had gone meanwhile."""
+    server = Server(lease=20, options={CLASSLESS: classless(("192.168.1.0", 24, NET_ROUTER))})
+    uplink = begin(start, server)
+
+    def times() -> int:
+        return sum("of the lease is not used" in line for line in uplink.gateway.lines("log"))
+
+    uplink.run(100)
+    assert times() == 1 and uplink.gateway.stats()["dhcp_taken"] > 4
+    server.options = {CLASSLESS: classless(("10.0.0.0", 8, NET_ROUTER))}
+    uplink.run(20)
+    server.options = {CLASSLESS: classless(("192.168.1.0", 24, NET_ROUTER))}
+    uplink.run(20)
+    assert times() == 2
 
 
 def test_routes_follow_a_renewal(start: Start) -> None:
