@@ -11,7 +11,7 @@
 #define FIRST_S   15u    /* between two questions at first: not shorter (RFC 4330 section 10) */
 #define MOST_S    1024u  /* between two while nobody answers */
 #define POLL_S    1024u  /* between two while the time is known */
-#define SLOWEST_S 65536u /* after a server asked for fewer questions, again and again */
+#define SLOWEST_S 65536u /* between two to a server that asks for fewer again and again */
 /* An answer that is so far from the time in force is taken only after others of the same kind (RFC
  * 5905 appendix A.5.5.1 has the limit). */
 #define PANIC_US   (1000 * SECOND_US)
@@ -30,23 +30,46 @@ bool sntp_server(const struct gw *gw, uint32_t i, struct addr *out)
 	return true;
 }
 
-static bool is_denied(const struct sntp *s, const struct addr *server)
+static struct sntp_rest *rest_of(struct sntp *s, const struct addr *server)
 {
-	for (uint32_t i = 0; i < s->n_denied; i++)
-		if (addr_eq(&s->denied[i], server))
-			return true;
-	return false;
+	for (uint32_t i = 0; i < s->n_rests; i++)
+		if (addr_eq(&s->rest[i].server, server))
+			return &s->rest[i];
+	return NULL;
+}
+
+/* The same, made where there is none: the oldest one is forgotten then, whose server says once more
+ * what it wants when it is asked once more. */
+static struct sntp_rest *make_rest(struct sntp *s, const struct addr *server)
+{
+	struct sntp_rest *r = rest_of(s, server);
+	if (r)
+		return r;
+	if (s->n_rests < SNTP_RESTS) {
+		r = &s->rest[s->n_rests++];
+	} else {
+		r = &s->rest[s->oldest_rest];
+		s->oldest_rest = (s->oldest_rest + 1) % SNTP_RESTS;
+	}
+	*r = (struct sntp_rest){.server = *server};
+	return r;
+}
+
+static bool rests(struct gw *gw, const struct addr *server)
+{
+	const struct sntp_rest *r = rest_of(&gw->sntp, server);
+	return r && gw->clock.us < r->until_us;
 }
 
 /* The next server that may be asked; false when there is none. */
-static bool next_server(const struct gw *gw, struct addr *out)
+static bool next_server(struct gw *gw, struct addr *out)
 {
 	const struct sntp *s = &gw->sntp;
 	uint32_t n = 0;
 	while (sntp_server(gw, n, out))
 		n++;
 	for (uint32_t i = 0; i < n; i++)
-		if (sntp_server(gw, (s->next + i) % n, out) && !is_denied(s, out))
+		if (sntp_server(gw, (s->next + i) % n, out) && !rests(gw, out))
 			return true;
 	return false;
 }
@@ -151,7 +174,10 @@ static void take(struct gw *gw, uint64_t unix_us)
 	s->told_us = now;
 	s->fails = 0;
 	s->answers++;
-	s->due_us = now + s->poll_s * SECOND_US;
+	s->due_us = now + POLL_S * SECOND_US;
+	struct sntp_rest *r = rest_of(s, &s->from);
+	if (r)
+		r->until_us = now + r->gap_s * SECOND_US;
 	if (first)
 		log_line("time %s from %s", wall_text(date, told), addr_text(text, &s->from));
 }
@@ -160,11 +186,21 @@ static void deny(struct gw *gw)
 {
 	struct sntp *s = &gw->sntp;
 	char text[FMT_IP6];
-	/* The oldest is forgotten: a server that is asked once more refuses once more. */
-	s->denied[s->n_denied++ % ARRAY_SIZE(s->denied)] = s->asked;
-	s->n_denied = min_u32(s->n_denied, ARRAY_SIZE(s->denied));
+	make_rest(s, &s->asked)->until_us = UINT64_MAX;
 	s->refused++;
 	log_line("time-server %s does not want to be asked", addr_text(text, &s->asked));
+	failed(gw);
+}
+
+/* The server is asked half as often as it was, each time that it says so, and others meanwhile. */
+static void slow_down(struct gw *gw)
+{
+	struct sntp *s = &gw->sntp;
+	struct sntp_rest *r = make_rest(s, &s->asked);
+	r->gap_s = min_u32((r->gap_s ? r->gap_s : POLL_S) * 2, SLOWEST_S);
+	/* While there is no time questions come sooner, but not as soon as they did. */
+	r->until_us = gw->clock.us + (s->told_us ? r->gap_s : r->gap_s / 2) * SECOND_US;
+	s->refused++;
 	failed(gw);
 }
 
@@ -183,10 +219,7 @@ static enum verdict input(struct gw *gw, struct pkt *p, const struct udp_ends *e
 		deny(gw);
 		break;
 	case SNTP_SLOWER:
-		s->poll_s = min_u32(s->poll_s * 2, SLOWEST_S);
-		s->fails = max_u32(s->fails, 5);
-		s->refused++;
-		failed(gw);
+		slow_down(gw);
 		break;
 	case SNTP_NOT_OURS: /* the right one may still come */
 		return gw_drop(gw, p, DROP_SNTP_NOT_OURS);
@@ -202,13 +235,13 @@ static enum verdict input(struct gw *gw, struct pkt *p, const struct udp_ends *e
 const char *sntp_start(struct gw *gw)
 {
 	struct sntp *s = &gw->sntp;
-	if (gw->forwarder->promiscuous ||
-	    (sntp_config(gw->config)->n_server == 0 && !net_has_dhcp(gw->config)))
+	bool has = sntp_config(gw->config)->n_server > 0 || net_has_dhcp(gw->config);
+	if (gw->forwarder->promiscuous)
 		return NULL;
+	/* Also without a server: one may come while it runs. */
 	if (!udp_init(gw))
-		return "not enough memory for the time client";
+		return has ? "not enough memory for the time client" : NULL;
 	s->on = true;
-	s->poll_s = POLL_S;
 	/* Machines that begin together do not ask together (RFC 4330 section 10). */
 	s->due_us = gw->clock.us + 100000 + rng_below(gw->rng, 500000);
 	s->handler = udp_register(gw, input);

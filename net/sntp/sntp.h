@@ -5,8 +5,8 @@
 #include "net/gw.h"
 #include "net/stats/count.h"
 
-/* Begins, where the configuration names servers or a lease may; called in gw_init. Gives NULL, or
- * the text of what is wrong (static). */
+/* Begins; called in gw_init. Servers may come later, by the configuration or a lease. Gives NULL,
+ * or the text of what is wrong (static). */
 const char *sntp_start(struct gw *gw);
 
 /* Sends what is due, and ends questions that nobody answered; called ten times a second. */

@@ -6,8 +6,16 @@
 #include "net/sntp/sntp_keys.h"
 #include "net/sntp/sntp_message.h"
 
+/* A server that is not asked for a while, as it wishes (kiss codes, RFC 5905 section 7.4). */
+struct sntp_rest {
+	struct addr server;
+	uint32_t gap_s;    /* between two questions at least; 0: it is not asked again */
+	uint64_t until_us; /* not before; UINT64_MAX: never */
+};
+#define SNTP_RESTS (2 * SNTP_SERVERS) /* those of the configuration and of a lease */
+
 struct sntp {
-	bool on;         /* there may be servers to ask */
+	bool on;         /* servers can be asked */
 	uint8_t handler; /* of udp.h */
 	uint16_t port;   /* from which the question under way was asked; 0: none is under way */
 	struct addr asked;
@@ -16,9 +24,9 @@ struct sntp {
 	uint32_t next;            /* number of the server that is asked next */
 	uint32_t fails;           /* questions in a row that gave no time */
 	uint32_t jumps;           /* answers in a row that were too far from the time in force */
-	uint32_t poll_s;          /* between two questions while the time is known */
-	struct addr denied[SNTP_SERVERS * 2]; /* those that do not want to be asked */
-	uint32_t n_denied;
+	struct sntp_rest rest[SNTP_RESTS];
+	uint32_t n_rests;
+	uint32_t oldest_rest; /* the one that makes room when all are used */
 
 	struct addr from; /* the server that told the time in force */
 	uint64_t told_us; /* when; 0: never */

@@ -21,6 +21,7 @@
  *   prefix INTERFACE set|deprecate NET/LEN   of the router advertisements
  *   release renew              the lease of the WAN
  *   change WORDS               an address or a route, as the console commands `address` and `route`
+ *   apply LINE;LINE...         the keys that count at once get the values of this configuration
  *   capture [WORDS]            the packets that are kept, as the console command
  *   slow                       the number of frames that the fast path did not take
  *   check                      error if the tables of the NAT are inconsistent
@@ -31,8 +32,10 @@
  * START,OFFSET,SEGMENT,FLAGS HEX`), and `error TEXT` for a command that failed. */
 #include "tests/host/rig.h"
 
+#include "apps/apps.h"
 #include "apps/nat/nat.h"
 #include "apps/tunnel/tun_keys.h"
+#include "kernel/apply.h"
 #include "kernel/lib/log.h"
 #include "kernel/settings.h"
 #include "net/autoconf/autoconf.h"
@@ -242,6 +245,23 @@ static void do_config(char *rest)
 		error(rig.config.error[min_u32(rig.config.n_errors, CONFIG_ERRORS) - 1].what);
 }
 
+static void do_apply(char *rest)
+{
+	static struct config to;
+	static const char *names[16];
+	for (uint32_t i = 0; i < n_apps; i++)
+		names[i] = apps[i].name;
+	for (char *at = rest; *at; at++)
+		*at = (char)(*at == ';' ? '\n' : *at);
+	settings_init(&to, names, n_apps);
+	config_text(&to, "gateway.conf", rest, strlen(rest));
+	config_check(&to);
+	const char *wrong = to.n_errors ? to.error[0].what : apply(&rig.gw, &rig.config, &to);
+	if (wrong)
+		error(wrong);
+	rig_flush(&rig);
+}
+
 static void do_link(char *rest)
 {
 	uint32_t iface;
@@ -444,6 +464,8 @@ static void run(char *line)
 		if (wrong)
 			error(wrong);
 		rig_flush(&rig);
+	} else if (strcmp(command, "apply") == 0) {
+		do_apply(rest);
 	} else if (strcmp(command, "capture") == 0) {
 		char buf[512];
 		uint32_t i = 0;

@@ -286,6 +286,11 @@ class Gateway:
         self.sources[WAN] = own
         return self._read(answer)
 
+    def apply(self, config: str) -> list[Sent]:
+        """Gives the keys that count at once the values of another configuration, as `apply` in the editor does. The
+        addresses of the WAN are the caller's to note."""
+        return self._read(self.sim.command("apply " + ";".join(config.splitlines())))
+
     # --- what it reports --------------------------------------------------------------------------
 
     def stats(self) -> dict[str, int]:

@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 from gateway import INSIDE, PORT_MAC, WAN, Gateway, Sent
 from leases import CONFIG as LEASED
-from leases import Server, Start, begin, ip
+from leases import INFINITE, Server, Start, Uplink, begin, ip
 from scapy.layers.inet import IP, UDP
 from scapy.layers.inet6 import IPv6
 from scapy.layers.l2 import Ether
@@ -178,10 +178,70 @@ def test_rfc8633_a_forged_denial_is_nothing(start: Start) -> None:
 def test_rfc8633_a_server_that_wants_fewer_questions(start: Start) -> None:
     gateway = start(ONE)
     gateway.send(WAN, reply(ask(gateway), stratum=0, code=b"RATE"))
-    assert questions(gateway.wait(470)) == []
-    gateway.send(WAN, reply(ask(gateway, 600)))
+    assert questions(gateway.wait(1000)) == []
+    gateway.send(WAN, reply(ask(gateway, 60)))
     assert questions(gateway.wait(2000)) == []
     ask(gateway, 60)
+
+
+def test_rfc8633_half_as_often_each_time(start: Start) -> None:
+    """Never sooner than it would have been asked without. Another server is asked meanwhile."""
+    gateway = start(ONE)
+    gateway.send(WAN, reply(ask(gateway)))
+    gateway.leap(1020, 20)
+    for gap in (2048, 4096):
+        to = ask(gateway, 10)
+        gateway.send(WAN, reply(to, stratum=0, code=b"RATE"))
+        assert questions(gateway.leap(gap - 5, 40)) == []
+        to = ask(gateway, 10)
+        gateway.send(WAN, reply(to, at=NOW + to.at))
+        assert questions(gateway.leap(gap - 5, 40)) == []
+    gateway = start(TWO)
+    gateway.send(WAN, reply(ask(gateway), stratum=0, code=b"RATE"))
+    other = ask(gateway, 20)
+    assert other.frame[IP].dst == SECOND
+    gateway.send(WAN, reply(other))
+    assert [one.frame[IP].dst for one in questions(gateway.leap(900, 20))] == []
+
+
+def test_of_many_that_deny_the_oldest_is_forgotten(start: Start) -> None:
+    """Leases name other servers again and again: the latest eight stay denied."""
+    server = Server(lease=INFINITE)
+    stations = {f"203.0.113.{i}": f"52:54:00:00:02:{i:02x}" for i in range(100, 112)}
+    uplink = begin(start, server, config=LEASED + "wan.dhcp-probe off\n")
+    uplink.stations |= stations
+    for first in (100, 104, 108):
+        names = [f"203.0.113.{i}" for i in range(first, first + 4)]
+        server.options[42] = ip(*names)
+        uplink.gateway.act("renew")
+        denied: set[str] = set()
+        while len(denied) < 4:
+            for one in questions(uplink.settle(uplink.gateway.leap(1030, 1))):
+                uplink.gateway.send(WAN, reply(one, stratum=0, code=b"DENY"))
+                denied.add(one.frame[IP].dst)
+        assert denied == set(names)
+    assert questions(uplink.gateway.leap(3000, 100)) == []
+
+
+def test_a_server_that_is_named_later(start: Start) -> None:
+    """`time-server` while it runs, where the start had none."""
+    gateway = start(CONFIG)
+    assert questions(gateway.wait(30)) == []
+    gateway.apply(ONE)
+    gateway.send(WAN, reply(ask(gateway, 2)))
+    assert known(gateway) == NOW
+
+
+def test_a_lease_that_names_servers_later(start: Start) -> None:
+    """The start had neither `time-server` nor a lease."""
+    gateway = start(ADDRESSES + "wan.dhcp-probe off\n")
+    assert questions(gateway.wait(30)) == []
+    gateway.sources[WAN] = None
+    gateway.apply(f"wan.address dhcp\nlan.address {INSIDE}/24\n")
+    uplink = Uplink(gateway, Server(options={42: ip("203.0.113.253")}),
+                    stations={"203.0.113.253": "52:54:00:00:02:53"})
+    asked = questions(uplink.run(9))
+    assert asked and {one.frame[IP].dst for one in asked} == {"203.0.113.253"}
 
 
 def test_a_jump_needs_others_that_say_the_same(start: Start) -> None:
