@@ -1,8 +1,7 @@
 /* The application `clat`: IPv4 hosts of the LAN over a WAN that has IPv6 only (RFC 6877). This file
  * sets it up and decides which packets are translated. See clat.h.
  *
- * Not implemented on purpose: DNS64 of our own (RFC 6877 section 6.4: hosts have IPv4 and need
- * none), several prefixes at a time. */
+ * Not implemented on purpose: several prefixes at a time. */
 #include "apps/clat/clat.h"
 
 #include "apps/apps.h"
@@ -20,21 +19,18 @@
 
 /* --- the prefix ------------------------------------------------------------------------------- */
 
-void clat_set_prefix(struct gw *gw, struct clat *c, const struct prefix *p, const char *from)
+const char *clat_use_prefix(struct gw *gw, struct clat *c, const struct prefix *p, const char *from)
 {
 	char text[FMT_IP6 + 4];
-	if (!p && c->has_prefix)
-		log_line("clat: the prefix of the translator is not known any more");
-	if (!p ||
-	    (c->has_prefix && c->prefix.len == p->len && ip6_eq(&c->prefix.addr.v6, &p->addr.v6))) {
-		c->has_prefix = p != NULL;
-		return;
-	}
-	c->has_prefix = embed_set_up(&c->form, p, false) == NULL;
+	const char *bad = embed_set_up(&c->form, p, false);
+	c->has_prefix = bad == NULL;
+	if (bad)
+		return bad;
 	c->prefix = *p;
-	log_line("clat: the prefix of the translator is %s, from %s%s", addr_prefix_text(text, p),
-	         from, c->has_prefix ? "" : "; it cannot be used");
-	c->strict = c->has_prefix && embed_keys_strict(gw->config, &c->form, "clat.prefix");
+	log_line("clat: the prefix of the translator is %s, from %s", addr_prefix_text(text, p),
+	         from);
+	c->strict = embed_keys_strict(gw->config, &c->form, "clat.prefix");
+	return NULL;
 }
 
 const char *clat_stopped(const struct gw *gw)

@@ -93,8 +93,10 @@ enum verdict clat_down(struct gw *gw, struct clat *c, struct pkt *p);
 enum verdict clat_gather_up(struct gw *gw, struct clat *c, struct pkt *p, const struct xlat46 *x);
 enum verdict clat_gather_down(struct gw *gw, struct clat *c, struct pkt *p, const struct xlat64 *x);
 
-/* Sets the provider's prefix; NULL: none. The log says so. (clat.c) */
-void clat_set_prefix(struct gw *gw, struct clat *c, const struct prefix *p, const char *from);
+/* Takes a prefix of the provider's into force; the log says so and whom it is from. NULL, or what is
+ * wrong with it as a text that follows its name; then there is none. (clat.c) */
+const char *clat_use_prefix(struct gw *gw, struct clat *c, const struct prefix *p,
+                            const char *from);
 
 /* --- finding the prefix (clat_find.c) -------------------------------------------------------- */
 

@@ -3,6 +3,8 @@
 #include "apps/clat/clat.h"
 
 #include "apps/dns64/message/dns_message.h"
+#include "kernel/lib/log.h"
+#include "net/setup/gw_setup.h"
 #include "net/udp/udp.h"
 
 #define SECOND   1000000ull
@@ -176,13 +178,27 @@ const char *clat_find_start(struct gw *gw, struct clat *c)
 {
 	const struct prefix *given = &clat_config(gw->config)->prefix;
 	if (given->len) {
-		clat_set_prefix(gw, c, given, "clat.prefix");
-		return NULL;
+		const char *bad = clat_use_prefix(gw, c, given, "clat.prefix");
+		return bad ? gw_setup_fail("clat.prefix %s", bad) : NULL;
 	}
 	if (!udp_init(gw))
 		return "not enough memory";
 	c->find.handler = udp_register(gw, input);
 	return NULL;
+}
+
+/* Follows the prefix that there is now; NULL: none. */
+static void follow(struct gw *gw, struct clat *c, const struct prefix *p, const char *from)
+{
+	if (p ? c->has_prefix && c->prefix.len == p->len && addr_eq(&c->prefix.addr, &p->addr)
+	      : !c->has_prefix)
+		return;
+	if (p) {
+		(void)clat_use_prefix(gw, c, p, from); /* neither source gives one that is bad */
+		return;
+	}
+	log_line("clat: the prefix of the translator is not known any more");
+	c->has_prefix = false;
 }
 
 /* A prefix that routers advertise: the one in force if it is still among them. */
@@ -205,7 +221,7 @@ void clat_find_tick(struct gw *gw, struct clat *c)
 	if (router) {
 		struct prefix p = {.addr = {.is6 = true, .v6 = router->addr}, .len = router->len};
 		end_question(gw, f);
-		clat_set_prefix(gw, c, &p, "a router");
+		follow(gw, c, &p, "a router");
 		return;
 	}
 	if (gw->clock.us >= f->due_us) {
@@ -216,5 +232,5 @@ void clat_find_tick(struct gw *gw, struct clat *c)
 	}
 	if (f->until_us && gw->clock.us >= f->until_us)
 		f->until_us = 0;
-	clat_set_prefix(gw, c, f->until_us ? &f->prefix : NULL, "ipv4only.arpa");
+	follow(gw, c, f->until_us ? &f->prefix : NULL, "ipv4only.arpa");
 }

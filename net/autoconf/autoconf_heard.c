@@ -111,6 +111,7 @@ static void take_servers(struct heard *h, const struct nd_opt_dns *o)
 			                      be32_get(o->lifetime));
 }
 
+/* A prefix of 96 bits has zero in octet 8 (RFC 6052 section 2.2), else no translator can use it. */
 static void take_pref64(struct heard *h, const struct nd_opt_pref64 *o)
 {
 	static const uint8_t length[] = {96, 64, 56, 48, 40, 32}; /* RFC 8781 section 4 */
@@ -119,9 +120,9 @@ static void take_pref64(struct heard *h, const struct nd_opt_pref64 *o)
 	if (o->len != sizeof *o / 8 || (scaled & 7) >= ARRAY_SIZE(length))
 		return;
 	memcpy(&net, o->prefix, sizeof o->prefix);
-	if (!ip6_is_group(&net) && !ip6_is_link_local(&net))
-		autoconf_table_pref64(h->a, h->now, h->router, &net, length[scaled & 7],
-		                      scaled & ~7u);
+	uint8_t len = length[scaled & 7];
+	if (!ip6_is_group(&net) && !ip6_is_link_local(&net) && (len < 96 || net.b[8] == 0))
+		autoconf_table_pref64(h->a, h->now, h->router, &net, len, scaled & ~7u);
 }
 
 /* Options whose lengths nd_option_address has checked. */

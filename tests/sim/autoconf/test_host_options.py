@@ -74,7 +74,7 @@ def test_rfc8781_s4_prefixes(start: Start, code: int, length: int) -> None:
 
 
 @pytest.mark.parametrize("option", [pref64(code=6), pref64(code=7), pref64(length=1), pref64(length=3),
-                                    pref64("fe80::"), pref64("ff00::")])
+                                    pref64("fe80::"), pref64("ff00::"), pref64("2001:db8:0:0:100::")])
 def test_rfc8781_s4_malformed(start: Start, option: Raw) -> None:
     gateway = begin(start)
     hear(gateway, option)

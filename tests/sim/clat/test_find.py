@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+import re
 from ipaddress import IPv4Address, IPv6Address
 from typing import Any
 
@@ -31,6 +32,7 @@ from scapy.layers.inet6 import (
 )
 from scapy.layers.l2 import Ether
 from scapy.packet import Packet, Raw
+from simulator import Refused
 from uplink import NET2, R1, Start, hear, prefix
 
 pytestmark = pytest.mark.virtual
@@ -62,6 +64,22 @@ def test_rfc8781_the_prefix_of_the_router(start: Start) -> None:
     hear(gateway, prefix(), pref64("2001:db8:6565::"))
     gateway.wait(1)
     assert only(out(gateway, udp())).frame[IPv6].dst == six(FAR, "2001:db8:6565::")
+
+
+def test_rfc6052_section_2_2_a_prefix_of_the_router_that_cannot_be_used(start: Start) -> None:
+    """It is as if it were not said: another one counts, also where that comes later."""
+    gateway = automatic(start, pref64("2001:db8:0:0:100::"), pref64())
+    assert only(out(gateway, udp())).frame[IPv6].dst == six(FAR)
+    hear(gateway, prefix(), pref64(lifetime=0), pref64("2001:db8:0:0:100::"))
+    gateway.wait(20)
+    said = [line for line in gateway.lines("log") if "the prefix of the translator" in line]
+    assert len(said) == 2 and "not known any more" in said[-1]
+
+
+def test_rfc6052_section_2_2_a_prefix_that_cannot_be_used(start: Start) -> None:
+    wrong = "clat.prefix must have zero in octet 8 (RFC 6052 section 2.2)"
+    with pytest.raises(Refused, match=re.escape(wrong)):
+        start(BASE + f"clat.prefix 2001:db8:0:0:100::/96\nclat.address {OWN6}\n", "clat")
 
 
 def test_rfc4862_section_5_4_the_address_is_defended(start: Start) -> None:
