@@ -101,7 +101,8 @@ struct forwarder {
 	void (*port_give)(struct gw *gw, uint8_t proto, uint16_t port);
 	/* For a translator: sets *p to the prefix behind which it expects IPv4 addresses, and
 	 * *octet to whether they have the octet 0xff of RFC 6219 in front; RFC 6052 otherwise.
-	 * False when it has none. NULL: it is no translator. */
+	 * False when it has none. *p of length 0: it finds one by itself and has none now; when it
+	 * has another one it calls gw_change_inform. NULL: it is no translator. */
 	bool (*prefix64)(const struct gw *gw, struct prefix *p, bool *octet);
 	/* Called after a route or an address of ours changed (gw_change.h): whatever follows from
 	 * them must follow now, or be refused when it is next used. Never called from within

@@ -171,6 +171,14 @@ static enum verdict clat_ip6(struct gw *gw, struct pkt *p)
 	return p->out == IF_APP ? clat_down(gw, c, p) : filter6_forward(gw, &c->filter, p);
 }
 
+static bool clat_prefix64(const struct gw *gw, struct prefix *p, bool *octet)
+{
+	const struct clat *c = clat_of(gw);
+	*p = c->has_prefix ? c->prefix : (struct prefix){.addr = {.is6 = true}, .len = 0};
+	*octet = false;
+	return true;
+}
+
 const struct forwarder forwarder_clat = {
         .no_wan4 = true,
         .keys = {&nat_section, &clat_section, &embed_section, &filter6_section},
@@ -181,6 +189,7 @@ const struct forwarder forwarder_clat = {
         .ip6 = clat_ip6,
         .uplink4 = clat_up,
         .local6 = clat_local6,
+        .prefix64 = clat_prefix64,
         .stopped = clat_stopped,
         .changed = clat_changed,
         .inside_stays = nat_blocks_stay,

@@ -4,6 +4,7 @@
 
 #include "apps/dns64/message/dns_message.h"
 #include "kernel/lib/log.h"
+#include "net/setup/gw_change.h"
 #include "net/setup/gw_setup.h"
 #include "net/udp/udp.h"
 
@@ -187,18 +188,19 @@ const char *clat_find_start(struct gw *gw, struct clat *c)
 	return NULL;
 }
 
-/* Follows the prefix that there is now; NULL: none. */
+/* Follows the prefix that there is now; NULL: none. A DNS64 server beside us does so too. */
 static void follow(struct gw *gw, struct clat *c, const struct prefix *p, const char *from)
 {
 	if (p ? c->has_prefix && c->prefix.len == p->len && addr_eq(&c->prefix.addr, &p->addr)
 	      : !c->has_prefix)
 		return;
-	if (p) {
-		(void)clat_use_prefix(gw, c, p, from); /* neither source gives one that is bad */
-		return;
+	if (p) { /* neither source gives one that is bad */
+		(void)clat_use_prefix(gw, c, p, from);
+	} else {
+		log_line("clat: the prefix of the translator is not known any more");
+		c->has_prefix = false;
 	}
-	log_line("clat: the prefix of the translator is not known any more");
-	c->has_prefix = false;
+	gw_change_inform(gw);
 }
 
 /* A prefix that routers advertise: the one in force if it is still among them. */

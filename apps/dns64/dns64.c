@@ -158,6 +158,7 @@ static void dns64_changed(struct gw *gw)
 	for (uint32_t i = 0; i < gw->n_iface; i++)
 		gw->iface[i].burst = 0; /* set again in the next tick */
 	note_interfaces(gw, d);
+	dns64_follow_prefix(gw, d);
 	advertise(gw, d);
 	follow_routes(gw, d);
 	if (!has_inside_address(gw))

@@ -45,6 +45,7 @@ struct dns64 {
 	struct dns64_streams streams;
 	struct prefix pref64[DNS64_PREFIXES]; /* to advertise */
 	uint32_t n_pref64;
+	bool follows;                  /* the prefix is that of the translator beside us */
 	bool plain;                    /* nothing is synthesised: the service `dns` */
 	bool auto_always;              /* policy.always follows the default routes for IPv6 */
 	bool clients_only[INTERFACES]; /* interfaces with no server behind them */
@@ -57,6 +58,9 @@ static inline struct dns64 *dns64_of(const struct gw *gw)
 
 /* Takes the configuration over into the parts; NULL, or what is wrong. */
 const char *dns64_set_up(struct gw *gw, struct dns64 *d);
+
+/* Takes over the prefix of the translator beside us again, where it is followed. */
+void dns64_follow_prefix(struct gw *gw, struct dns64 *d);
 
 /* Lets the policy find the hosts that have leases of ours, where there is a DHCP server. */
 void dns64_hosts_set_up(const struct gw *gw, struct dns64_policy *y);

@@ -1,6 +1,7 @@
 /* From the configuration to the parts of DNS64. See dns64.h. */
 #include "apps/dns64/dns64.h"
 
+#include "apps/dns64/policy/dns64_ready.h"
 #include "apps/translate/embed_keys.h"
 
 #include "kernel/lib/fmt.h"
@@ -28,9 +29,23 @@ static void set_form(struct embed_form *f, const struct prefix *prefix, bool ivi
 	         addr_prefix_text(text, prefix));
 }
 
+/* Takes over the prefix of the translator beside us, of length 0 while it has none. Hosts learn a
+ * prefix in the form of RFC 6052 by router advertisements too (RFC 8781). */
+static void take_prefix(struct gw *gw, struct dns64 *all, const struct prefix *p, bool ivi)
+{
+	struct dns64_policy *d = &all->policy;
+	all->pref64[0] = *p;
+	all->n_pref64 = p->len != 0 && !ivi;
+	d->n_prefixes = p->len != 0;
+	if (p->len == 0)
+		return;
+	set_form(&d->prefix[0], p, ivi, "dns64-prefix");
+	d->well_known[0] = embed_keys_strict(gw->config, &d->prefix[0], NULL);
+}
+
 /* Takes the prefix of the translator beside us, if there is one and the configuration names none.
- * Hosts learn a prefix in the form of RFC 6052 by router advertisements too (RFC 8781). */
-static bool follow_translator(struct gw *gw, struct dns64_policy *d, struct dns64 *all)
+ */
+static bool follow_translator(struct gw *gw, struct dns64 *all)
 {
 	struct prefix p;
 	bool ivi;
@@ -41,12 +56,25 @@ static bool follow_translator(struct gw *gw, struct dns64_policy *d, struct dns6
 		         "used");
 		return false;
 	}
-	set_form(&d->prefix[0], &p, ivi, "dns64-prefix");
-	d->well_known[0] = embed_keys_strict(gw->config, &d->prefix[0], NULL);
-	d->n_prefixes = 1;
-	all->pref64[0] = p;
-	all->n_pref64 = !ivi;
+	take_prefix(gw, all, &p, ivi);
 	return true;
+}
+
+void dns64_follow_prefix(struct gw *gw, struct dns64 *d)
+{
+	struct prefix p;
+	bool ivi;
+	char text[FMT_IP6 + 4];
+	if (!d->follows || !gw->forwarder->prefix64(gw, &p, &ivi) ||
+	    (p.len == d->pref64[0].len && addr_eq(&p.addr, &d->pref64[0].addr)))
+		return;
+	take_prefix(gw, d, &p, ivi);
+	dns64_ready_renew(&d->policy, gw->clock.s);
+	if (p.len)
+		log_line("dns64: the prefix is that of the translator, %s",
+		         addr_prefix_text(text, &p));
+	else
+		log_line("dns64: no AAAA records are made: the translator has no prefix now");
 }
 
 /* Each prefix is taken once, since an answer has no record twice (RFC 2181 section 5). */
@@ -161,15 +189,17 @@ static void set_plain(struct dns64_clients *d)
 static const char *set_policy(struct gw *gw, struct dns64 *all, const struct dns64_config *c)
 {
 	struct dns64_policy *d = &all->policy;
-	if (!follow_translator(gw, d, all)) {
+	all->follows = follow_translator(gw, all);
+	if (!all->follows) {
 		set_prefixes(d, gw->config);
 		all->n_pref64 = c->n_prefix;
 		memcpy(all->pref64, c->prefix, sizeof c->prefix);
 	}
 	set_maps(d, gw->config);
-	/* A translator that has IPv6 outside too routes it beside. */
+	/* A translator that has both families outside routes IPv6 beside. */
+	const struct forwarder *f = gw->forwarder;
 	all->auto_always = c->has_always ? c->always == DNS64_AUTO
-	                                 : gw->forwarder->prefix64 && !gw->forwarder->no_wan6;
+	                                 : f->prefix64 && !f->no_wan6 && !f->no_wan4;
 	d->always = c->has_always && c->always == DNS64_ALWAYS;
 	d->reverse = c->reverse;
 	d->servfail = c->on_error == DNS64_SERVFAIL;

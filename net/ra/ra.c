@@ -150,12 +150,9 @@ static void write_dns(const struct gw *gw, uint32_t iface, struct writer *w, uin
 	}
 }
 
-static void write_pref64(const struct ra_config_interface *c, const struct ra *ra, struct writer *w,
+static void write_pref64(struct writer *w, const struct prefix *prefix, uint32_t n,
                          uint32_t lifetime_s)
 {
-	const struct prefix *prefix = c->n_pref64 ? c->pref64 : ra->pref64;
-	uint32_t n = c->n_pref64 ? c->n_pref64 : ra->n_pref64;
-	lifetime_s = ra->pref64_gone && !c->n_pref64 ? 0 : lifetime_s;
 	static const uint8_t lengths[] = {96, 64, 56, 48, 40, 32}; /* RFC 8781 section 4 */
 	for (uint32_t i = 0; i < n; i++) {
 		uint32_t code = 0;
@@ -168,6 +165,19 @@ static void write_pref64(const struct ra_config_interface *c, const struct ra *r
 		o->lifetime = be16_of((uint16_t)(lifetime_s / 8 << 3 | code));
 		memcpy(o->prefix, &prefix[i].addr.v6, sizeof o->prefix);
 	}
+}
+
+static void write_all_pref64(const struct gw *gw, uint32_t iface, struct writer *w,
+                             uint32_t lifetime_s)
+{
+	const struct ra_config_interface *c = ra_config(gw->config, iface);
+	const struct ra *ra = &gw->ra[iface];
+	if (c->n_pref64) {
+		write_pref64(w, c->pref64, c->n_pref64, lifetime_s);
+		return;
+	}
+	write_pref64(w, ra->pref64, ra->n_pref64, ra->pref64_gone ? 0 : lifetime_s);
+	write_pref64(w, ra->gone64, ra->n_gone64, 0);
 }
 
 bool ra_tells_dns(const struct gw *gw, uint32_t iface)
@@ -201,7 +211,7 @@ static void send(struct gw *gw, uint32_t iface, const ip6 *to, bool last)
 		mtu->mtu = be32_of(ra->mtu);
 	write_prefixes(gw, &w, ra);
 	write_dns(gw, iface, &w, lifetime_s);
-	write_pref64(ra_config(gw->config, iface), ra, &w, lifetime_s);
+	write_all_pref64(gw, iface, &w, lifetime_s);
 	void *message;
 	struct pkt *p = icmp6_new(gw, w.n, &message);
 	if (!p)
@@ -267,6 +277,19 @@ static bool same_prefixes(const struct prefix *a, const struct prefix *b, uint32
 	return true;
 }
 
+/* Hosts learn that those prefixes are gone that are none of the new ones. */
+static void leave_pref64(struct ra *ra, const struct prefix *pref64, uint32_t n)
+{
+	ra->n_gone64 = 0;
+	for (uint32_t i = 0; i < ra->n_pref64; i++) {
+		uint32_t k = 0;
+		while (k < n && !same_prefixes(&ra->pref64[i], &pref64[k], 1))
+			k++;
+		if (k == n)
+			ra->gone64[ra->n_gone64++] = ra->pref64[i];
+	}
+}
+
 void ra_set_pref64(struct gw *gw, uint32_t iface, const struct prefix *pref64, uint32_t n,
                    bool works)
 {
@@ -274,6 +297,7 @@ void ra_set_pref64(struct gw *gw, uint32_t iface, const struct prefix *pref64, u
 	n = min_u32(n, RA_PREF64);
 	if (ra->n_pref64 == n && ra->pref64_gone == !works && same_prefixes(ra->pref64, pref64, n))
 		return;
+	leave_pref64(ra, pref64, n);
 	ra->n_pref64 = n;
 	ra->pref64_gone = !works;
 	memcpy(ra->pref64, pref64, n * sizeof *pref64);

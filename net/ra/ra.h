@@ -32,8 +32,9 @@ void ra_start(struct gw *gw, uint32_t iface, uint16_t lifetime_s, uint8_t prefer
 bool ra_advertise_inside(struct gw *gw, bool leads) MUST_USE;
 
 /* Set a DNS server (NULL: none), and prefixes of a translator (PREF64), which are advertised unless
- * the configuration has others; `works` false: their lifetime is 0, so that hosts leave them. For
- * init and changed of forwarders and services. Prefixes beyond RA_PREF64 are ignored. */
+ * the configuration has others; `works` false: their lifetime is 0, so that hosts leave them. So
+ * is that of those which were set before. For init and changed of forwarders and services. Prefixes
+ * beyond RA_PREF64 are ignored. */
 void ra_set_dns(struct gw *gw, uint32_t iface, const ip6 *server);
 void ra_set_pref64(struct gw *gw, uint32_t iface, const struct prefix *pref64, uint32_t n,
                    bool works);

@@ -66,3 +66,9 @@ def whole(frame: Packet) -> IPv6:
             delattr(again[layer], field)
             assert bytes(IPv6(bytes(again))) == bytes(packet)
     return packet
+
+
+def pref64(net: str = PREFIX, length: int = 96, lifetime: int = 600) -> Raw:
+    """RFC 8781 section 4."""
+    code = {96: 0, 64: 1, 56: 2, 48: 3, 40: 4, 32: 5}[length]
+    return Raw(bytes([38, 2]) + ((lifetime // 8) << 3 | code).to_bytes(2, "big") + IPv6Address(net).packed[:12])

@@ -141,6 +141,11 @@ void dns64_cache_enter(struct dns64_cache *c, struct dns64_record *r)
 		c->quick[r->quick] = (uint32_t)((uint8_t *)r - c->ring) + 1;
 }
 
+void dns64_cache_leave_quick(struct dns64_cache *c)
+{
+	memset(c->quick, 0, sizeof *c->quick << DNS64_QUICK_BITS);
+}
+
 /* Takes a record out of its chain; its bytes stay in the ring, marked as DEAD. */
 static void leave(struct dns64_cache *c, struct dns64_record *r)
 {
@@ -151,6 +156,8 @@ static void leave(struct dns64_cache *c, struct dns64_record *r)
 	*at = r->next;
 	if (c->quick[r->quick] == me) /* place 0 is not used */
 		c->quick[r->quick] = 0;
+	else
+		r->quick = 0; /* another one has the place, or it is to be found no more */
 	r->size |= DEAD;
 	c->n--;
 	c->n_failed -= (r->key & DNS64_KEY_FAIL) != 0;

@@ -232,6 +232,9 @@ static inline bool dns64_record_may_serve(const struct dns64_cache *c, const str
 /* Enters a record into the index; its message must be written. */
 void dns64_cache_enter(struct dns64_cache *c, struct dns64_record *r);
 
+/* Takes all records out of the index. */
+void dns64_cache_leave_quick(struct dns64_cache *c);
+
 /* What word number i of a question adds to the hash. Of the last word only the bytes of
  * dns64_quick_mask count. */
 static inline uint32_t dns64_quick_word(const struct dns64_cache *c, uint32_t i, uint32_t word)

@@ -138,6 +138,7 @@ struct dns64_policy {
 	uint32_t n_skip_names;
 	uint32_t patience_us; /* wait for AAAA records while A records are there */
 	bool always, reverse, servfail;
+	uint32_t ready_from_s; /* ready answers that are older have prefixes of then */
 
 	/* Counters. */
 	uint64_t synthesised, not_global, stale, truncated, failed;

@@ -20,6 +20,12 @@ void dns64_ready_switch(const struct dns64_policy *y)
 	y->cache->ready_key = (uint8_t)(DNS64_KEY_READY | (y->always ? DNS64_KEY_ALWAYS : 0));
 }
 
+void dns64_ready_renew(struct dns64_policy *y, uint32_t now_s)
+{
+	dns64_cache_leave_quick(y->cache);
+	y->ready_from_s = now_s + 1;
+}
+
 struct dns64_record *dns64_ready_find(const struct dns64_policy *y, const struct dns64_query *u)
 {
 	if (!is_usual(u))
@@ -27,7 +33,8 @@ struct dns64_record *dns64_ready_find(const struct dns64_policy *y, const struct
 	u->q->key = y->cache->ready_key;
 	struct dns64_record *r = dns64_cache_find(y->cache, u->q, false);
 	u->q->key = 0;
-	if (!r || !dns64_record_is_fresh(r, u->now_s))
+	if (!r || !dns64_record_is_fresh(r, u->now_s) ||
+	    (int32_t)(r->stored_s - y->ready_from_s) < 0)
 		return NULL;
 	r->used = DNS64_USED_MAX;
 	return r;

@@ -12,6 +12,9 @@ struct dns64_record *dns64_ready_find(const struct dns64_policy *y, const struct
  * while it is so. */
 void dns64_ready_switch(const struct dns64_policy *y);
 
+/* Takes over prefixes that have changed: answers that were made before are not used any more. */
+void dns64_ready_renew(struct dns64_policy *y, uint32_t now_s);
+
 /* Keeps the answer `m` of `len` bytes, built from this plan, if it is popular. The plan's records
  * are not valid afterwards. */
 void dns64_ready_keep(const struct dns64_policy *y, const struct dns64_query *u,

@@ -17,6 +17,7 @@ from customer import (
     begin,
     into,
     out,
+    pref64,
     six,
     udp,
 )
@@ -38,12 +39,6 @@ from uplink import NET2, R1, Start, hear, prefix
 pytestmark = pytest.mark.virtual
 AUTO = f"lan.address 192.168.1.1/24\nwan.address auto\nneighbour {A.ip} {A.mac}\nnat.sessions 256\n"
 MADE = "2001:db8:20::c1:a700:2"  # in the router's network
-
-
-def pref64(net: str = PREFIX, length: int = 96, lifetime: int = 600) -> Raw:
-    """RFC 8781 section 4."""
-    code = {96: 0, 64: 1, 56: 2, 48: 3, 40: 4, 32: 5}[length]
-    return Raw(bytes([38, 2]) + ((lifetime // 8) << 3 | code).to_bytes(2, "big") + IPv6Address(net).packed[:12])
 
 
 def automatic(start: Start, *options: Packet, config: str = AUTO) -> Gateway:
