@@ -94,13 +94,15 @@ static bool is_error(uint8_t type)
 	return type >= ICMP6_UNREACHABLE && type <= ICMP6_PARAMETER;
 }
 
-/* Decides about an ICMPv6 error, which must be about a packet of a session. */
-static enum drop judge_error(struct gw *gw, struct filter6 *f, const struct pkt *p, bool out)
+/* Decides about an ICMPv6 error, which must be about a packet of a session: *found. */
+static enum drop judge_error(struct gw *gw, struct filter6 *f, const struct pkt *p, bool out,
+                             const struct filter6_session **found)
 {
 	struct filter6_key key;
 	if (!read_quote(&key, p, out))
 		return DROP_ICMP_QUOTE;
-	return filter6_table_find(&f->table, &key, gw->clock.s) ? DROP_NONE : DROP_UNSOLICITED;
+	*found = filter6_table_find(&f->table, &key, gw->clock.s);
+	return *found ? DROP_NONE : DROP_UNSOLICITED;
 }
 
 /* --- sessions -----------------------------------------------------------------------------------
@@ -124,8 +126,15 @@ static bool is_allowed(const struct gw *gw, const struct pkt *p)
 	return p->proto == PROTO_ICMP6 && p->data[p->l4] == ICMP6_ECHO; /* RFC 4890 4.3.1 */
 }
 
-/* Decides about a packet by its session, which a packet from inside begins. */
-static enum drop judge_session(struct gw *gw, struct filter6 *f, const struct pkt *p, bool out)
+/* True for the first packet of a TCP connection on the ports of one that is ending, or has ended. */
+static bool is_another(const struct filter6_session *s, uint8_t flags)
+{
+	return s->state > FILTER6_OPEN && (flags & (TCP_SYN | TCP_ACK)) == TCP_SYN;
+}
+
+/* Decides about a packet by its session, *found, which a packet from inside begins. */
+static enum drop judge_session(struct gw *gw, struct filter6 *f, const struct pkt *p, bool out,
+                               const struct filter6_session **found)
 {
 	struct filter6_key key;
 	uint32_t now = gw->clock.s;
@@ -134,7 +143,7 @@ static enum drop judge_session(struct gw *gw, struct filter6 *f, const struct pk
 	struct filter6_session *s = filter6_table_find(&f->table, &key, now);
 	if (!s && out && p->proto == PROTO_ICMP6 && p->data[p->l4] == ICMP6_ECHO_REPLY)
 		return DROP_UNSOLICITED;
-	if (!s && !out && !is_allowed(gw, p))
+	if ((!s || is_another(s, tcp_flags(p))) && !out && !is_allowed(gw, p))
 		return DROP_UNSOLICITED;
 	if (!s) {
 		const struct addr inside = {.is6 = true, .v6 = key.inside};
@@ -144,6 +153,7 @@ static enum drop judge_session(struct gw *gw, struct filter6 *f, const struct pk
 	if (!s)
 		return DROP_FILTER_FULL;
 	filter6_table_seen(s, out, tcp_flags(p), now);
+	*found = s;
 	return DROP_NONE;
 }
 
@@ -183,9 +193,10 @@ static enum drop judge(struct gw *gw, struct filter6 *f, const struct pkt *p, bo
 	    (p->proto == PROTO_TCP && p->l4_len < sizeof(struct tcp_hdr)))
 		return DROP_L4_HEADER;
 	bool error = p->proto == PROTO_ICMP6 && is_error(p->data[p->l4]);
-	enum drop bad = error ? judge_error(gw, f, p, out) : judge_session(gw, f, p, out);
+	const struct filter6_session *s = NULL;
+	enum drop bad = error ? judge_error(gw, f, p, out, &s) : judge_session(gw, f, p, out, &s);
 	if (bad == DROP_NONE && fragment && !out)
-		filter6_table_note(&f->table, &h->from, &h->to, id, now);
+		filter6_table_note(&f->table, &h->from, &h->to, id, s->by_outside, now);
 	return bad;
 }
 

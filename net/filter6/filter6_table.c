@@ -207,18 +207,23 @@ static uint32_t place_of(const struct filter6_table *t, const ip6 *from, const i
 }
 
 void filter6_table_note(struct filter6_table *t, const ip6 *from, const ip6 *to, uint32_t id,
-                        uint32_t now_s)
+                        bool by_outside, uint32_t now_s)
 {
-	t->pieces[place_of(t, from, to, id)] = (struct filter6_pieces){
+	t->pieces[by_outside][place_of(t, from, to, id)] = (struct filter6_pieces){
 	        .from = *from, .to = *to, .id = id, .end_s = now_s + FILTER6_PIECES_S};
 }
 
 bool filter6_table_noted(const struct filter6_table *t, const ip6 *from, const ip6 *to, uint32_t id,
                          uint32_t now_s)
 {
-	const struct filter6_pieces *p = &t->pieces[place_of(t, from, to, id)];
-	return p->id == id && ip6_eq(&p->from, from) && ip6_eq(&p->to, to) &&
-	       !when_come(now_s, p->end_s, FILTER6_PIECES_S);
+	uint32_t place = place_of(t, from, to, id);
+	for (uint32_t i = 0; i < ARRAY_SIZE(t->pieces); i++) {
+		const struct filter6_pieces *p = &t->pieces[i][place];
+		if (p->id == id && ip6_eq(&p->from, from) && ip6_eq(&p->to, to) &&
+		    !when_come(now_s, p->end_s, FILTER6_PIECES_S))
+			return true;
+	}
+	return false;
 }
 
 /* --- all places ----------------------------------------------------------------------------- */

@@ -64,7 +64,8 @@ struct filter6_pieces { /* of a packet whose first fragment came in */
 struct filter6_table {
 	struct hash_key hash;
 	struct filter6_session (*set)[FILTER6_WAYS]; /* FILTER6_SETS of them */
-	struct filter6_pieces pieces[FILTER6_FRAGMENTS];
+	/* Those of sessions that hosts outside began have places of their own. */
+	struct filter6_pieces pieces[2][FILTER6_FRAGMENTS];
 	uint32_t n, swept;
 	uint64_t created, evicted;
 };
@@ -85,9 +86,10 @@ struct filter6_session *filter6_table_open(struct filter6_table *t, const struct
 void filter6_table_seen(struct filter6_session *s, bool from_inside, uint8_t flags, uint32_t now_s);
 
 /* Remember and find a fragmented packet whose first fragment may come in. Of two with the same
- * place in the table the later one counts. */
+ * place in the table the later one counts; a packet of a session that a host outside began takes no
+ * other's place. */
 void filter6_table_note(struct filter6_table *t, const ip6 *from, const ip6 *to, uint32_t id,
-                        uint32_t now_s);
+                        bool by_outside, uint32_t now_s);
 bool filter6_table_noted(const struct filter6_table *t, const ip6 *from, const ip6 *to, uint32_t id,
                          uint32_t now_s);
 

@@ -4,11 +4,12 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from ipaddress import IPv6Address
 from typing import Any
 
 import pytest
 from gateway import ADDRESSES, LAN, NEIGHBOURS, WAN, Gateway, Sent, only
-from net6 import A6, ADDRESSES6, B6, FAR6, NEIGHBOURS6, OWN, ROUTER6, of_kind, send
+from net6 import A6, ADDRESSES6, B6, FAR6, NEIGHBOURS6, OWN, ROUTER6, frame, of_kind, send
 from scapy.layers.inet import IP, TCP, UDP
 from scapy.layers.inet6 import (
     ICMPv6DestUnreach, ICMPv6EchoReply, ICMPv6EchoRequest, ICMPv6PacketTooBig,
@@ -132,6 +133,31 @@ def test_a_forged_reset_does_not_end_a_connection_in_use(start: Start) -> None:
     out(gateway, TCP(sport=1, dport=2, flags="A"))
     gateway.wait(1000)
     assert passes(back(gateway, TCP(sport=2, dport=1, flags="A")), LAN)
+
+
+@pytest.mark.parametrize("end", ["closed", "half", "reset"])
+def test_a_connection_that_ended_is_not_opened_from_outside(start: Start, end: str) -> None:
+    """Its ports are those of no rule. The inside host may use them again (RFC 9293 section 3.6.1)."""
+    gateway = begin(start)
+    handshake(gateway)
+    for flags in ("FA",) if end != "reset" else ("R",):
+        out(gateway, TCP(sport=1, dport=2, flags=flags))
+    if end == "closed":
+        back(gateway, TCP(sport=2, dport=1, flags="FA"))
+    assert back(gateway, TCP(sport=2, dport=1, flags="S")) == []
+    assert gateway.drops() == {"unsolicited": 1}
+    assert passes(back(gateway, TCP(sport=2, dport=1, flags="A")), LAN)
+    assert passes(out(gateway, TCP(sport=1, dport=2, flags="S")), WAN)
+    assert passes(back(gateway, TCP(sport=2, dport=1, flags="SA")), LAN)
+    assert gateway.stats()["filter6_sessions_created"] == 1
+
+
+def test_a_connection_that_a_rule_allows_is_opened_again(start: Start) -> None:
+    gateway = begin(start, f"forward6 tcp [{A6.ip}]:443\n")
+    for _ in range(2):
+        assert passes(back(gateway, TCP(sport=9, dport=443, flags="S")), LAN)
+        assert passes(out(gateway, TCP(sport=443, dport=9, flags="SA")), WAN)
+        assert passes(back(gateway, TCP(sport=9, dport=443, flags="R")), LAN)
 
 
 def test_a_session_that_only_the_outside_uses(start: Start) -> None:
@@ -267,6 +293,64 @@ def test_a_scan_from_outside_makes_no_sessions(start: Start) -> None:
     for port in range(1, 300):
         assert back(gateway, TCP(sport=9, dport=port, flags="S")) == []
     assert gateway.stats()["filter6_sessions_created"] == 0
+
+
+def test_first_fragments_of_strangers(start: Start) -> None:
+    """Echo requests of anybody, in fragments whose rest never comes. Packets of sessions that inside hosts began come
+    in whole meanwhile."""
+    gateway = begin(start)
+    out(gateway, UDP(sport=1, dport=2))
+    whole = [pieces(UDP(sport=2, dport=1) / bytes(120), 5000 + 7 * i, src=FAR6, dst=A6.ip) for i in range(3)]
+    for first, _ in whole:
+        assert passes(send(gateway, ROUTER6, first), LAN)
+    first, later = (bytes(one) for one in pieces(ICMPv6EchoRequest(data=bytes(120)), 0, src="2001:db8:e::", dst=A6.ip))
+    numbers = [number.to_bytes(4, "big") for number in range(1, 2001)]
+    flood = [first[:20] + number + first[24:44] + number + first[48:] for number in numbers]
+    for sent in gateway.send_many([(WAN, frame(ROUTER6, one)) for one in flood]):
+        assert passes(sent, LAN)
+    for _, rest in whole:
+        assert passes(send(gateway, ROUTER6, rest), LAN)
+    last = later[:20] + numbers[-1] + later[24:44] + numbers[-1] + later[48:]
+    assert passes(send(gateway, ROUTER6, last), LAN)
+
+
+def test_an_echo_scan_of_the_lan(start: Start) -> None:
+    """What inside hosts began goes on."""
+    gateway = begin(start)
+    for port in range(1, 101):
+        out(gateway, UDP(sport=port, dport=2))
+        back(gateway, UDP(sport=2, dport=port))
+    begun = gateway.stats()["filter6_sessions_created"]
+    probe = bytes(IPv6(src="2001:db8:e::1", dst="2001:db8:1::") / ICMPv6EchoRequest(id=7))
+    scan = [probe[:38] + target.to_bytes(2, "big") + probe[40:46] + (0xffff - target).to_bytes(2, "big")
+            for target in range(0x1000, 0x1000 + 6000)]  # the sequence number keeps the checksum
+    gateway.send_many([(WAN, frame(ROUTER6, one)) for one in scan])
+    assert gateway.stats()["filter6_sessions_created"] == begun + 6000
+    for port in range(1, 101):
+        assert passes(back(gateway, UDP(sport=2, dport=port)), LAN)
+        assert passes(out(gateway, UDP(sport=port, dport=2)), WAN)
+
+
+def test_no_room_for_a_session(start: Start) -> None:
+    """Eight hosts have all places where the ninth needs one. It is told so (ICMPv6 1/1), and theirs go on."""
+    gateway = begin(start, f"route 2001:db8:a::/48 via {B6.ip}\n")
+    first = "2001:db8:a::ffff"
+    there = bytes(IPv6(src=first, dst=FAR6) / UDP(sport=1, dport=2))
+    here = bytes(IPv6(src=FAR6, dst=first) / UDP(sport=2, dport=1))
+    # The checksum is right for all of them.
+    hosts = [IPv6Address(f"2001:db8:a:{i:x}::{0xffff - i:x}").packed for i in range(1, 20000)]
+    for at in range(0, len(hosts), 500):
+        some = hosts[at:at + 500]
+        sent = gateway.send_many([(LAN, frame(B6, there[:8] + host + there[24:])) for host in some])
+        refused = [host for host, left in zip(some, sent, strict=True) if not passes(left, WAN)]
+        answers = gateway.send_many([(WAN, frame(ROUTER6, here[:24] + host + here[40:])) for host in some])
+        assert [passes(left, LAN) for left in answers] == [host not in refused for host in some]
+        if refused:
+            break
+    assert gateway.drops()["filter-full"] == len(refused)
+    error = only(sent[some.index(refused[0])], LAN).ip6
+    assert (error[ICMPv6DestUnreach].code, error.dst) == (1, str(IPv6Address(refused[0])))
+    assert gateway.stats()["filter6_sessions_evicted"] == 0
 
 
 def test_martian_sources_make_no_sessions(start: Start) -> None:

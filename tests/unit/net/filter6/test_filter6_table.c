@@ -241,13 +241,20 @@ static void fragments(void)
 	const struct filter6_key k = key_of(1, 1);
 	start();
 	CHECK(!filter6_table_noted(&t, &k.outside, &k.inside, 0, now));
-	filter6_table_note(&t, &k.outside, &k.inside, 7, now);
+	filter6_table_note(&t, &k.outside, &k.inside, 7, false, now);
 	CHECK(filter6_table_noted(&t, &k.outside, &k.inside, 7, now + 59));
 	CHECK(!filter6_table_noted(&t, &k.outside, &k.inside, 8, now));
 	CHECK(!filter6_table_noted(&t, &k.inside, &k.outside, 7, now));
 	CHECK(!filter6_table_noted(&t, &k.outside, &k.inside, 7, now + 60));
 	/* After a silence of any length. */
 	CHECK(!filter6_table_noted(&t, &k.outside, &k.inside, 7, now + 0x80000000u));
+	/* Those of strangers are found, too, and take no place of others. */
+	filter6_table_note(&t, &k.outside, &k.inside, 7, false, now);
+	for (uint32_t id = 8; id < 10000; id++) {
+		filter6_table_note(&t, &k.outside, &k.inside, id, true, now);
+		CHECK(filter6_table_noted(&t, &k.outside, &k.inside, id, now));
+	}
+	CHECK(filter6_table_noted(&t, &k.outside, &k.inside, 7, now));
 }
 
 /* The count is that of the places in use, no key is there twice, in any order of packets. */
