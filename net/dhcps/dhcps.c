@@ -196,8 +196,7 @@ static enum drop none_left(struct gw *gw, const struct dhcps_ask *ask, enum drop
 static enum drop discover(struct gw *gw, const struct dhcps_ask *ask, uint32_t len)
 {
 	enum drop why;
-	if (ask->c->v6only_ms && dhcp_message_has(&ask->m, DHCP_PARAMETERS) &&
-	    dhcps_ask_wants(ask, DHCP_V6ONLY)) {
+	if (dhcps_answer_is_v6only(gw, ask)) {
 		dhcps_answer(gw, ask, DHCP_OFFER, nothing); /* RFC 8925 section 3.3.1 */
 		return DROP_NONE;
 	}
@@ -388,10 +387,25 @@ bool dhcps_holder(const struct gw *gw, ip4 addr, mac *station)
 	return false;
 }
 
+/* Says when hosts are told to do without IPv4, but must not be (RFC 8925 section 3.3). */
+static void follow_v6only(const struct gw *gw, struct dhcps_net *net)
+{
+	bool on = net->on && dhcps_config(gw->config)->net[net->iface].v6only_ms;
+	bool may = on && dhcps_answer_may_v6only(gw, net->iface);
+	if (!on || net->no_v6only == !may)
+		return;
+	net->no_v6only = !may;
+	log_line("%s.dhcp-v6only: %s", gw->iface[net->iface].name,
+	         may ? "hosts are told, a NAT64 prefix works now"
+	             : "hosts are not told, since no NAT64 prefix works");
+}
+
 void dhcps_tick(struct gw *gw)
 {
 	struct dhcps_probe probe;
 	struct dhcps_ask ask;
+	for (uint32_t i = 0; gw->dhcps && i < gw->n_iface; i++)
+		follow_v6only(gw, &gw->dhcps->net[i]);
 	while (gw->dhcps && dhcps_probe_next(gw, &probe)) {
 		if (!read_again(gw, &ask, &probe) ||
 		    dhcps_table_of(gw, ask.net, &ask.id) != probe.slot)

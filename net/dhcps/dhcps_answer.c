@@ -2,6 +2,7 @@
 #include "net/dhcps/dhcps_answer.h"
 
 #include "net/dhcp/dhcp_frame.h"
+#include "net/ra/ra.h"
 #include "net/udp/udp.h"
 
 #define DNS_PORT    53u
@@ -61,11 +62,26 @@ static void add_given(const struct dhcps_ask *ask, struct dhcp_build *b)
 	}
 }
 
-/* RFC 8925 section 3.3: only to a client that asks for it by name. */
-static bool is_v6only(const struct dhcps_ask *ask)
+/* True when the forwarder translates what hosts of the inside send to its prefix. */
+static bool translates(const struct gw *gw)
 {
-	return ask->c->v6only_ms && dhcp_message_has(&ask->m, DHCP_PARAMETERS) &&
-	       dhcps_ask_wants(ask, DHCP_V6ONLY);
+	const struct forwarder *f = gw->forwarder;
+	struct prefix p;
+	bool octet;
+	return f->prefix64 && !f->no_wan4 && gw->iface[IF_WAN].n_addr > 0 &&
+	       f->prefix64(gw, &p, &octet) && p.len > 0;
+}
+
+bool dhcps_answer_may_v6only(const struct gw *gw, uint32_t iface)
+{
+	return dhcps_config(gw->config)->net[iface].v6only_ms &&
+	       (ra_tells_pref64(gw, iface) || translates(gw));
+}
+
+bool dhcps_answer_is_v6only(const struct gw *gw, const struct dhcps_ask *ask)
+{
+	return dhcp_message_has(&ask->m, DHCP_PARAMETERS) && dhcps_ask_wants(ask, DHCP_V6ONLY) &&
+	       dhcps_answer_may_v6only(gw, ask->net->iface);
 }
 
 /* --- the message -------------------------------------------------------------------------------
@@ -103,7 +119,7 @@ static void put_options(const struct gw *gw, const struct dhcps_ask *ask, struct
 	add(ask, b, DHCP_DOMAIN, domain, n);
 	add(ask, b, DHCP_BROADCAST_ADDRESS, &broadcast, sizeof broadcast);
 	add(ask, b, DHCP_MTU, &mtu, sizeof mtu);
-	if (is_v6only(ask))
+	if (dhcps_answer_is_v6only(gw, ask))
 		(void)!dhcp_build_put(b, DHCP_V6ONLY, &v6only, sizeof v6only);
 	add_given(ask, b);
 	add(ask, b, DHCP_SEARCH, labels, dhcps_option_labels(domain, n, labels, sizeof labels));

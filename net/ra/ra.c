@@ -187,6 +187,13 @@ bool ra_tells_dns(const struct gw *gw, uint32_t iface)
 	       (ra_servers(gw, iface, servers) || ra_config(gw->config, iface)->n_dnssl);
 }
 
+bool ra_tells_pref64(const struct gw *gw, uint32_t iface)
+{
+	const struct ra *ra = &gw->ra[iface];
+	return interface_is_inside(iface) && ra->on &&
+	       (ra_config(gw->config, iface)->n_pref64 || (ra->n_pref64 && !ra->pref64_gone));
+}
+
 /* Sends an advertisement. `last`: all lifetimes are zero, because this router ends. */
 static void send(struct gw *gw, uint32_t iface, const ip6 *to, bool last)
 {

@@ -66,6 +66,9 @@ uint32_t ra_domains(const struct gw *gw, uint32_t iface,
  * too (net/dhcp6): the flag O says so. */
 bool ra_tells_dns(const struct gw *gw, uint32_t iface);
 
+/* True when hosts of an inside interface are told the prefix of a translator, which works. */
+bool ra_tells_pref64(const struct gw *gw, uint32_t iface);
+
 /* True for an address in a prefix that was advertised and is not one of ours any more. */
 bool ra_was_ours(const struct gw *gw, uint32_t iface, const ip6 *a);
 

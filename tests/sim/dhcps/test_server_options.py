@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 import pytest
+from gateway import Gateway
 from lanclients import (
     ACK,
     CLIENT_ID,
@@ -15,6 +16,7 @@ from lanclients import (
     PARAMETERS,
     POOL,
     REQUEST,
+    Answer,
     Client,
     Start,
     ip,
@@ -106,13 +108,43 @@ def test_what_has_no_room_is_left_out(start: Start) -> None:
 
 def test_rfc8925_a_host_that_can_do_without_ipv4(start: Start) -> None:
     """It is told how long, and no address is kept; one that does not ask gets an address."""
-    gateway = start(CONFIG + "lan.dhcp-v6only 1800\n", "nat")
+    gateway = start(CONFIG + "lan.dhcp-v6only 1800\nlan.address 2001:db8:1::1/64\nlan.pref64 64:ff9b::/96\n", "nat")
     offer = Client(gateway, options={PARAMETERS: b"\x01\x6c"}).discover()
     assert offer is not None and offer.options[108] == u32(1800) and offer.yiaddr == "0.0.0.0"
     assert not leases(gateway)
     offer = Client(gateway, mac_of(2), options={PARAMETERS: b"\x01"}).discover()
     assert offer is not None and 108 not in offer.options and offer.yiaddr in POOL
     assert 108 not in told(start, "", 108)
+
+
+def asked(gateway: Gateway, number: int) -> Answer:
+    """What the server offers to another host that could do without IPv4."""
+    offer = Client(gateway, mac_of(number), options={PARAMETERS: b"\x01\x6c"}).discover()
+    assert offer is not None
+    return offer
+
+
+def test_rfc8925_section_3_3_no_nat64(start: Start) -> None:
+    """Hosts need IPv4 then. The log says so once, and nothing where the key is not given."""
+    gateway = start(CONFIG + "lan.dhcp-v6only 1800\nlan.address 2001:db8:1::1/64\n", "nat")
+    offer = asked(gateway, 1)
+    assert 108 not in offer.options and offer.yiaddr in POOL
+    gateway.wait(10)
+    said = [line for line in gateway.lines("log") if "dhcp-v6only" in line]
+    assert len(said) == 1 and "lan.dhcp-v6only: hosts are not told, since no NAT64 prefix works" in said[0]
+
+
+@pytest.mark.parametrize("more", ["", "lan.ra off\n"])
+def test_rfc8925_section_3_3_beside_nat64(start: Start, more: str) -> None:
+    """While the WAN has an IPv4 address."""
+    gateway = start(CONFIG + "lan.dhcp-v6only 1800\nlan.address 2001:db8:1::1/64\nnat64.sessions 256\n" + more, "nat64")
+    gateway.wait(1)
+    assert asked(gateway, 1).options[108] == u32(1800)
+    assert not [line for line in gateway.lines("log") if "dhcp-v6only" in line]
+    gateway.change("address del wan 203.0.113.2/24")
+    assert 108 not in asked(gateway, 2).options
+    gateway.change("address add wan 203.0.113.2/24")
+    assert 108 in asked(gateway, 3).options
 
 
 # --- static leases -----------------------------------------------------------------------------
