@@ -117,6 +117,19 @@ void nat_take_up(struct nat *n, struct nat_session *s)
 		nat_session_invite(&n->table, s);
 }
 
+/* The most seconds that a session of a mapping may last which a stranger opens. It keeps the mapping
+ * no longer than the session does that the mapping is known to have: the only one, or one with this
+ * remote host. Among several others it lives as RFC 6146 section 3.5.2.2 says, unless the inside
+ * host has no session of its own, so that strangers do not keep the mapping among themselves. */
+static uint32_t most_let_in(const struct gw *gw, const struct nat_table *t,
+                            const struct nat_mapping *m, uint32_t rem_ip)
+{
+	uint32_t left = nat_mapping_left(t, m, rem_ip, gw->clock.s);
+	if (left > 0)
+		return left;
+	return m->n_sessions > 1 && nat_host_sessions(t, m->in_ip) > 0 ? NAT_LIFE_S : 1;
+}
+
 enum drop nat_open_session_in(struct gw *gw, struct nat *n, struct nat_mapping *m, uint32_t rem_ip,
                               uint16_t rem_port, struct nat_session **s)
 {
@@ -128,7 +141,7 @@ enum drop nat_open_session_in(struct gw *gw, struct nat *n, struct nat_mapping *
 	if (m->is_static) { /* a forwarded service has the share of a host */
 		room = room || nat_evict_session(t, m->in_ip, m);
 	} else {
-		most_s = max_u32(nat_mapping_left(t, m, rem_ip, gw->clock.s), 1);
+		most_s = most_let_in(gw, t, m, rem_ip);
 		room = room || nat_evict_uninvited(t, m);
 	}
 	if (room)

@@ -227,8 +227,31 @@ def test_3522_syn_to_a_binding(start: Start) -> None:
     assert (back.src, back[TCP].sport, back[TCP].flags) == (six_of(OTHER), 99, "S")
     found = {(name, seconds > TRANS) for _, name, seconds in sessions(gateway)}
     assert found == {("established", True), ("init", False)}
+    assert TRANS - 2 <= min(seconds for _, _, seconds in sessions(gateway)) <= TRANS
     only(out_tcp(gateway, "SA", 500, 101, dport=99, dst=OTHER), WAN)
     assert {name for _, name, _ in sessions(gateway)} == {"established"}
+
+
+def test_3522_syn_to_a_binding_with_several_sessions(start: Start) -> None:
+    """Its lifetime is TCP_TRANS, too."""
+    gateway = start64(start, "nat64.filtering endpoint-independent\n")
+    port = connect(gateway)
+    out_tcp(gateway, "S", 1, dport=444)
+    only(in_tcp(gateway, port, "S", 100, 0, 99, OTHER), LAN)
+    gateway.wait(TRANS - 10)
+    assert sorted(name for _, name, _ in sessions(gateway)) == ["established", "init", "init"]
+    only(out_tcp(gateway, "SA", 500, 101, dport=99, dst=OTHER), WAN)
+    assert sorted(name for _, name, _ in sessions(gateway)) == ["established", "established", "init"]
+
+
+def test_strangers_do_not_keep_a_binding(start: Start) -> None:
+    """It ends soon after the inside host's own session, however many SYNs come in."""
+    gateway = start64(start, "nat64.filtering endpoint-independent\n")
+    port = int(only(out_tcp(gateway, "S", 1), WAN).ip[TCP].sport)
+    for number in range(2 * TRANS // 10 + 6):
+        in_tcp(gateway, port, "S", 100, 0, 99, f"192.0.2.{number + 1}")
+        gateway.wait(10)
+    assert sessions(gateway) == []
 
 
 def test_3522_stray_segments(start: Start) -> None:
