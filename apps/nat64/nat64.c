@@ -10,6 +10,7 @@
 #include "net/dhcp6/dhcp6_keys.h"
 #include "net/gw_address.h"
 #include "net/ip6/icmp6.h"
+#include "net/ip6/ip6_address.h"
 #include "net/ra/ra.h"
 #include "net/setup/gw_setup.h"
 #include "net/setup/gw_setup6.h"
@@ -46,11 +47,14 @@ static const char *set_routes(struct gw *gw, const struct nat64 *n)
 
 /* --- start: static bindings ------------------------------------------------------------------- */
 
+/* A host on a network of the inside. With lan.prefix delegated the network may come later: until
+ * then, and after it, packets to the host are dropped (nat64_route_in). */
 static bool is_inside6(const struct gw *gw, const struct nat64 *n, const ip6 *a)
 {
 	const struct route6 *r = route6_for(&gw->routes6, a);
-	return r && interface_is_inside(r->iface) && nat64_prefix_of(n, a) == NAT64_NO_PREFIX &&
-	       !route6_own(r, a);
+	bool inside = r && interface_is_inside(r->iface);
+	return (inside || dhcp6_wants_prefix(gw->config)) && !ip6_is_special(a) &&
+	       nat64_prefix_of(n, a) == NAT64_NO_PREFIX && !(r && route6_own(r, a));
 }
 
 /* The number by which the tables know the inside host of a static binding: its IPv4 address, or

@@ -45,6 +45,10 @@ void nat64_probe(void *of, const struct nat_session *s)
 	void *at;
 	if (!nat_inside_is6(s->in_ip))
 		return;
+	const ip6 *to = &nat_inside_of(&n->inside, s->in_ip)->addr;
+	const struct route6 *r = route6_for(&gw->routes6, to);
+	if (!r || !interface_is_inside(r->iface))
+		return; /* the network of the host is gone */
 	struct pkt *p = icmp6_new(gw, sizeof(struct tcp_hdr), &at);
 	if (!p)
 		return;
@@ -55,7 +59,7 @@ void nat64_probe(void *of, const struct nat_session *s)
 	                        .to = be16_from_raw((uint16_t)s->ports),
 	                        .offset = sizeof *tcp / 4 << 4,
 	                        .flags = TCP_ACK};
-	ip6_build(p, &from, &nat_inside_of(&n->inside, s->in_ip)->addr, PROTO_TCP, IP6_HOPS);
+	ip6_build(p, &from, to, PROTO_TCP, IP6_HOPS);
 	ip6_sum(p, offsetof(struct tcp_hdr, sum));
 	n->probes++;
 	gw_send6(gw, p);

@@ -11,7 +11,7 @@ from gateway import LAN, WAN, only
 from ivi import dropped
 from net6 import of_kind
 from scapy.layers.inet import ICMP, IP, TCP, UDP
-from scapy.layers.inet6 import ICMPv6EchoRequest, ICMPv6NDOptPrefixInfo, IPv6, IPv6ExtHdrRouting
+from scapy.layers.inet6 import ICMPv6EchoRequest, ICMPv6ND_NS, ICMPv6NDOptPrefixInfo, IPv6, IPv6ExtHdrRouting
 from simulator import Refused
 from six4 import (
     CONFIG, FAR, OTHER, OWN4, OWN6, SEVEN, SIX, Start, connect, error4, error6, in_tcp, in_udp, out_echo, out_tcp,
@@ -54,6 +54,24 @@ def test_there_and_back(start: Start) -> None:
 def test_invalid_configuration(start: Start, config: str, wrong: str) -> None:
     """RFC 6146 section 3: an IPv6 prefix and an IPv4 address; and what else must be right."""
     with pytest.raises(Refused, match=re.escape(wrong)):
+        start(config, "nat64")
+
+
+def test_forward_into_a_delegated_prefix(start: Start) -> None:
+    """It starts, and works while the network is there; nothing leaves by another way."""
+    base = "lan.prefix delegated\n" + "".join(line + "\n" for line in CONFIG.splitlines() if "2001:db8:1:" not in line)
+    gateway = start64(start, f"nat64.forward tcp {OWN4}:80 [{SIX}]:80\n", base=base)
+    assert dropped(gateway, lambda: in_tcp(gateway, 80, "S", 1, 0), "no-route") == []
+    gateway.change(f"address add lan {OWN6}/64")
+    gateway.wait(3)
+    assert only(in_tcp(gateway, 80, "S", 1, 0), LAN).frame[ICMPv6ND_NS].tgt == SIX
+    gateway.change(f"address del lan {OWN6}")
+    assert dropped(gateway, lambda: in_tcp(gateway, 80, "S", 1, 0), "no-route") == []
+
+
+def test_forward_to_no_host_of_a_delegated_prefix(start: Start) -> None:
+    config = "lan.prefix delegated\nwan.address 198.51.100.1/24\nnat64.forward tcp 198.51.100.1:80 [64:ff9b::1]:80\n"
+    with pytest.raises(Refused, match="not on the LAN side, or no host's"):
         start(config, "nat64")
 
 

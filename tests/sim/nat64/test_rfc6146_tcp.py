@@ -6,10 +6,11 @@ from __future__ import annotations
 import pytest
 from gateway import LAN, WAN, Gateway, only
 from ivi import dropped
+from net6 import NEIGHBOURS6, ROUTER6
 from scapy.layers.inet import IP, TCP, UDP
 from scapy.layers.inet6 import IPv6
 from six4 import (
-    FAR, OTHER, OWN4, SEVEN, SIX, Start, connect, error4, error6, in_tcp, out_echo, out_tcp, send4, send6, sessions,
+    FAR, OTHER, OWN4, OWN6, SEVEN, SIX, Start, connect, error4, error6, in_tcp, out_echo, out_tcp, send4, send6, sessions,
     six_of, start64, to4, to6,
 )
 
@@ -151,6 +152,17 @@ def test_3522_probe_without_an_answer(gateway64: Gateway) -> None:
     connect(gateway64)
     gateway64.wait(EST + TRANS + 3)
     assert sessions(gateway64) == [] and gateway64.stats()["nat64_bindings"] == 0
+
+
+def test_3522_probe_of_a_host_whose_network_is_gone(start: Start) -> None:
+    """None leaves by the WAN."""
+    gateway = start64(start, f"wan.address 2001:db8:2::2/64\ngateway {ROUTER6.ip}\n{NEIGHBOURS6}")
+    connect(gateway)
+    gateway.sources[WAN] = None
+    gateway.wait(EST - 20)
+    gateway.change(f"address del lan {OWN6}")
+    assert [one for one in gateway.wait(60) if TCP in one.frame] == []
+    assert gateway.stats()["nat64_probes"] == 0 and state(gateway) == "transitory"
 
 
 # --- SYNs from outside -----------------------------------------------------------------------------------
