@@ -9,12 +9,14 @@
 #include "kernel/lib/alloc.h"
 #include "kernel/lib/fmt.h"
 #include "kernel/lib/log.h"
+#include "kernel/lib/when.h"
 #include "net/gw_address.h"
 #include "net/ip4/icmp.h"
 #include "net/ra/ra.h"
 #include "net/setup/gw_setup.h"
 #include "net/setup/gw_setup6.h"
 
+#define FOLLOW_MS   100u
 #define FRAGMENT_MS 2000u /* fragments wait for the others (RFC 6146 section 4) */
 
 /* --- the prefix ------------------------------------------------------------------------------- */
@@ -108,9 +110,11 @@ static void clat_changed(struct gw *gw)
 static bool clat_tick(struct gw *gw)
 {
 	struct clat *c = clat_of(gw);
-	set_sizes(gw, c); /* routers may change them */
-	clat_find_tick(gw, c);
-	clat_address_tick(gw, c);
+	if (when_again(gw->clock.ms, &c->follow_ms, FOLLOW_MS)) {
+		set_sizes(gw, c); /* routers may change them */
+		clat_find_tick(gw, c);
+		clat_address_tick(gw, c);
+	}
 	nat64_gather_tick(gw, &c->gathers);
 	filter6_tick(gw, &c->filter);
 	return nat_tick(gw);

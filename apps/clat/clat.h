@@ -46,6 +46,7 @@ struct clat {
 	ip6 own;                 /* not routed; unspecified: there is none yet */
 	uint32_t tries;          /* addresses that another station had */
 	uint64_t said_own_us;
+	uint32_t follow_ms; /* when prefix and address are next looked after */
 	struct clat_find find;
 	struct nat64_gathers gathers; /* of ICMP messages */
 };

@@ -7,11 +7,13 @@ from __future__ import annotations
 import re
 
 import pytest
-from gateway import LAN, WAN, only
+from gateway import LAN, LAN2, PORT_MAC, WAN, Sent, only
 from ivi import dropped
 from net6 import of_kind
 from scapy.layers.inet import ICMP, IP, TCP, UDP
-from scapy.layers.inet6 import ICMPv6EchoRequest, ICMPv6ND_NS, ICMPv6NDOptPrefixInfo, IPv6, IPv6ExtHdrRouting
+from scapy.layers.inet6 import ICMPv6EchoRequest, ICMPv6ND_NS, ICMPv6NDOptPREF64, ICMPv6NDOptPrefixInfo, IPv6, IPv6ExtHdrRouting
+from scapy.layers.l2 import Ether
+from scapy.packet import Packet
 from simulator import Refused
 from six4 import (
     CONFIG, FAR, OTHER, OWN4, OWN6, SEVEN, SIX, Start, connect, error4, error6, in_tcp, in_udp, out_echo, out_tcp,
@@ -84,6 +86,25 @@ def test_listing(start: Start) -> None:
     out_tcp(gateway, sport=700)
     out_echo(gateway, 9)
     assert sorted(proto for proto, _, _ in sessions(gateway)) == ["icmp", "tcp", "udp"]
+
+
+def test_another_inside_network(start: Start) -> None:
+    """Hosts of `lan2` are translated beside those of `lan`, and hear of the prefix; the two reach each other by their
+    outer ports."""
+    host, mac = "2001:db8:3::a", "52:54:00:00:03:0a"
+    more = f"lan2 nic2\nlan2.address 2001:db8:3::1/64\nneighbour {host} {mac}\nnat64.filtering endpoint-independent\n"
+    gateway = start64(start, more)
+    def second(packet: Packet) -> list[Sent]:
+        return gateway.send(LAN2, Ether(src=mac, dst=PORT_MAC[LAN2], type=0x86dd) / packet)
+    sent = only(second(to4(src=host) / UDP(sport=5000, dport=53) / b"x"), WAN).ip
+    assert (sent.src, sent.dst) == (OWN4, FAR)
+    back = only(in_udp(gateway, sent[UDP].sport), LAN2).ip6
+    assert (back.src, back.dst, back[UDP].dport) == (six_of(FAR), host, 5000)
+    first = out_udp(gateway, 6000)
+    turned = only(second(to4(OWN4, host) / UDP(sport=5000, dport=first) / b"y"), LAN).ip6
+    assert (turned.src, turned.dst, turned[UDP].dport) == (six_of(OWN4), SIX, 6000)
+    told = [one for one in of_kind(gateway.wait(20), 134, LAN2) if ICMPv6NDOptPREF64 in one.frame]
+    assert told and told[-1].frame[ICMPv6NDOptPREF64].prefix == "64:ff9b::"
 
 
 def test_advertised(start: Start) -> None:

@@ -196,7 +196,8 @@ def test_53_one_station_leaves_room_for_its_neighbours(start: Start, length: int
 
 
 def test_53_no_port_left(start: Start) -> None:
-    """Section 5.3: all ports of one class in use by answered sessions: 1/3 for the next, the others live on."""
+    """Section 5.3: all ports of one class in use by answered sessions: the next gets one of the other class, the others
+    live on."""
     gateway = start64(start, "nat64.sessions 2000\nnat64.host-length 128\n")
     ports = [out_udp(gateway, n) for n in range(1, 1024)]
     assert sorted(ports) == list(range(1, 1024))
@@ -205,6 +206,20 @@ def test_53_no_port_left(start: Start) -> None:
     assert out_udp(gateway, 1, src=SEVEN) >= 1024  # section 3.5.1.1: else the other range
     for port in ports[::50]:
         only(in_udp(gateway, port), LAN)
+
+
+def test_53_no_port_left_of_a_block(start: Start) -> None:
+    """Section 3.5.1.1: no port is left at all: ICMPv6 1/3, and the others live on."""
+    gateway = start64(start, "nat64.blocks 32\nnat64.host-length 128\n")
+    ports = [out_udp(gateway, 5000 + n) for n in range(32)]
+    for port in ports:
+        only(in_udp(gateway, port), LAN)
+    for sport in (80, 9000, 9001):
+        packet = to4() / UDP(sport=sport, dport=53)
+        error6(dropped(gateway, lambda sent=packet: send6(gateway, sent), "no-port"), 1, 3)
+    for port in ports:
+        only(in_udp(gateway, port), LAN)
+    out_udp(gateway, 9000, src=SEVEN)
 
 
 def test_354_well_known_prefix_by_default(start: Start) -> None:
