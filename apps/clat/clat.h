@@ -94,8 +94,8 @@ enum verdict clat_down(struct gw *gw, struct clat *c, struct pkt *p);
 enum verdict clat_gather_up(struct gw *gw, struct clat *c, struct pkt *p, const struct xlat46 *x);
 enum verdict clat_gather_down(struct gw *gw, struct clat *c, struct pkt *p, const struct xlat64 *x);
 
-/* Takes a prefix of the provider's into force; the log says so and whom it is from. NULL, or what is
- * wrong with it as a text that follows its name; then there is none. (clat.c) */
+/* Takes a prefix of the provider's into force; the log says so and whom it is from. NULL, or what
+ * is wrong with it as a text that follows its name; then there is none. (clat.c) */
 const char *clat_use_prefix(struct gw *gw, struct clat *c, const struct prefix *p,
                             const char *from);
 
@@ -104,7 +104,7 @@ const char *clat_use_prefix(struct gw *gw, struct clat *c, const struct prefix *
 /* Begins. NULL, or what is wrong (static). */
 const char *clat_find_start(struct gw *gw, struct clat *c);
 
-/* Follows what routers and DNS servers say. Called ten times a second. */
+/* Follows what routers and DNS servers say. Called ten times a second at most. */
 void clat_find_tick(struct gw *gw, struct clat *c);
 
 /* --- our address (clat_address.c) ------------------------------------------------------------ */
@@ -112,8 +112,8 @@ void clat_find_tick(struct gw *gw, struct clat *c);
 /* Sets up what the configuration says. NULL, or what is wrong. */
 const char *clat_address_start(struct gw *gw, struct clat *c);
 
-/* Makes or changes the address where it follows from the WAN's network. Called ten times a second.
- */
+/* Makes or changes the address where it follows from the WAN's network. Called ten times a second
+ * at most. */
 void clat_address_tick(struct gw *gw, struct clat *c);
 
 /* --- listings (clat_show.c) ------------------------------------------------------------------- */

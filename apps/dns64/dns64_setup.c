@@ -198,8 +198,8 @@ static const char *set_policy(struct gw *gw, struct dns64 *all, const struct dns
 	set_maps(d, gw->config);
 	/* A translator that has both families outside routes IPv6 beside. */
 	const struct forwarder *f = gw->forwarder;
-	all->auto_always = c->has_always ? c->always == DNS64_AUTO
-	                                 : f->prefix64 && !f->no_wan6 && !f->no_wan4;
+	all->auto_always =
+	        c->has_always ? c->always == DNS64_AUTO : f->prefix64 && !f->no_wan6 && !f->no_wan4;
 	d->always = c->has_always && c->always == DNS64_ALWAYS;
 	d->reverse = c->reverse;
 	d->servfail = c->on_error == DNS64_SERVFAIL;

@@ -117,10 +117,11 @@ void nat_take_up(struct nat *n, struct nat_session *s)
 		nat_session_invite(&n->table, s);
 }
 
-/* The most seconds that a session of a mapping may last which a stranger opens. It keeps the mapping
- * no longer than the session does that the mapping is known to have: the only one, or one with this
- * remote host. Among several others it lives as RFC 6146 section 3.5.2.2 says, unless the inside
- * host has no session of its own, so that strangers do not keep the mapping among themselves. */
+/* The most seconds that a session of a mapping may last which a stranger opens. It keeps the
+ * mapping no longer than the session does that the mapping is known to have: the only one, or one
+ * with this remote host. Among several others it lives as RFC 6146 section 3.5.2.2 says, unless the
+ * inside host has no session of its own, so that strangers do not keep the mapping among
+ * themselves. */
 static uint32_t most_let_in(const struct gw *gw, const struct nat_table *t,
                             const struct nat_mapping *m, uint32_t rem_ip)
 {

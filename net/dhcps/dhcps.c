@@ -396,8 +396,8 @@ static void follow_v6only(const struct gw *gw, struct dhcps_net *net)
 		return;
 	net->no_v6only = !may;
 	log_line("%s.dhcp-v6only: %s", gw->iface[net->iface].name,
-	         may ? "hosts are told, a NAT64 prefix works now"
-	             : "hosts are not told, since no NAT64 prefix works");
+	         may ? "hosts are told, a translator's prefix works now"
+	             : "hosts are not told, since no translator's prefix works");
 }
 
 void dhcps_tick(struct gw *gw)

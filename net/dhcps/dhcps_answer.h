@@ -9,7 +9,8 @@
 void dhcps_answer(struct gw *gw, const struct dhcps_ask *ask, enum dhcp_type type, ip4 gives);
 
 /* True when hosts of an inside interface may be told to do without IPv4 (RFC 8925): lan.dhcp-v6only
- * says so, and a NAT64 prefix works, which they learn from us or which our forwarder translates. */
+ * says so, and the prefix of a translator works, which they learn from us or which our forwarder
+ * has. */
 bool dhcps_answer_may_v6only(const struct gw *gw, uint32_t iface);
 
 /* True when the sender of a message is told so: it asks for it by name. */

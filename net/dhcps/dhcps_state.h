@@ -79,7 +79,7 @@ struct dhcps_net {
 	uint16_t *by_id, *by_mac;
 	struct dhcps_option option[DHCPS_OPTIONS];
 	uint32_t n_option;
-	bool no_v6only; /* the log says that hosts are not told option 108 */
+	bool no_v6only;     /* the log says that hosts are not told option 108 */
 	uint64_t bucket_us; /* of all messages together (bucket.h) */
 	uint64_t said_rogue_us, said_full_us, said_conflict_us, said_bad_us, said_limited_us,
 	        said_refused_us, said_relay_us; /* lines of the log */

@@ -126,7 +126,8 @@ static bool is_allowed(const struct gw *gw, const struct pkt *p)
 	return p->proto == PROTO_ICMP6 && p->data[p->l4] == ICMP6_ECHO; /* RFC 4890 4.3.1 */
 }
 
-/* True for the first packet of a TCP connection on the ports of one that is ending, or has ended. */
+/* True for the first packet of a TCP connection on the ports of one that is ending, or has ended.
+ */
 static bool is_another(const struct filter6_session *s, uint8_t flags)
 {
 	return s->state > FILTER6_OPEN && (flags & (TCP_SYN | TCP_ACK)) == TCP_SYN;

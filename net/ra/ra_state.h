@@ -34,7 +34,7 @@ struct ra {
 	ip6 dns;
 	struct prefix pref64[RA_PREF64];
 	uint32_t n_pref64;
-	bool pref64_gone; /* hosts must leave them (RFC 8781 section 4) … */
+	bool pref64_gone;                /* hosts must leave them (RFC 8781 section 4) … */
 	struct prefix gone64[RA_PREF64]; /* … and those that were advertised before */
 	uint32_t n_gone64;
 

@@ -34,7 +34,7 @@ struct dns64_record *dns64_ready_find(const struct dns64_policy *y, const struct
 	struct dns64_record *r = dns64_cache_find(y->cache, u->q, false);
 	u->q->key = 0;
 	if (!r || !dns64_record_is_fresh(r, u->now_s) ||
-	    (int32_t)(r->stored_s - y->ready_from_s) < 0)
+	    !when_come(r->stored_s, y->ready_from_s, DNS64_MAX_TTL + 1))
 		return NULL;
 	r->used = DNS64_USED_MAX;
 	return r;

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-2-Clause
-"""`serve dns64` beside `app clat`: hosts with IPv6 learn the prefix of the provider's translator, whichever it is now."""
+"""`serve dns64` beside `app clat`: hosts with IPv6 learn the prefix of the provider's translator, whichever it is."""
 
 from __future__ import annotations
 

@@ -131,7 +131,7 @@ def test_rfc8925_section_3_3_no_nat64(start: Start) -> None:
     assert 108 not in offer.options and offer.yiaddr in POOL
     gateway.wait(10)
     said = [line for line in gateway.lines("log") if "dhcp-v6only" in line]
-    assert len(said) == 1 and "lan.dhcp-v6only: hosts are not told, since no NAT64 prefix works" in said[0]
+    assert len(said) == 1 and "lan.dhcp-v6only: hosts are not told, since no translator's prefix works" in said[0]
 
 
 @pytest.mark.parametrize("more", ["", "lan.ra off\n"])

@@ -11,7 +11,9 @@ from gateway import LAN, LAN2, PORT_MAC, WAN, Sent, only
 from ivi import dropped
 from net6 import of_kind
 from scapy.layers.inet import ICMP, IP, TCP, UDP
-from scapy.layers.inet6 import ICMPv6EchoRequest, ICMPv6ND_NS, ICMPv6NDOptPREF64, ICMPv6NDOptPrefixInfo, IPv6, IPv6ExtHdrRouting
+from scapy.layers.inet6 import (
+    ICMPv6EchoRequest, ICMPv6ND_NS, ICMPv6NDOptPREF64, ICMPv6NDOptPrefixInfo, IPv6, IPv6ExtHdrRouting,
+)
 from scapy.layers.l2 import Ether
 from scapy.packet import Packet
 from simulator import Refused

@@ -10,8 +10,8 @@ from net6 import NEIGHBOURS6, ROUTER6
 from scapy.layers.inet import IP, TCP, UDP
 from scapy.layers.inet6 import IPv6
 from six4 import (
-    FAR, OTHER, OWN4, OWN6, SEVEN, SIX, Start, connect, error4, error6, in_tcp, out_echo, out_tcp, send4, send6, sessions,
-    six_of, start64, to4, to6,
+    FAR, OTHER, OWN4, OWN6, SEVEN, SIX, Start, connect, error4, error6, in_tcp, out_echo, out_tcp, send4, send6,
+    sessions, six_of, start64, to4, to6,
 )
 
 pytestmark = pytest.mark.virtual
