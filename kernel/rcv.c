@@ -56,9 +56,16 @@ static void watch_init(uint32_t i)
 		         gw->iface[i].name);
 }
 
+static void flush(struct gw *g)
+{
+	(void)g;
+	rcv_flush();
+}
+
 void rcv_init(struct gw *g, struct nic *const *cards)
 {
 	gw = g;
+	gw->flush = flush;
 	for (uint32_t i = 0; i < gw->n_iface; i++) {
 		nic[i] = cards[i];
 		if (!nic[i])

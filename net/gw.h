@@ -63,8 +63,11 @@ struct gw {
 	 * timings only. */
 	uint32_t (*cycles)(void);
 	const struct machine *machine; /* NULL: there is none (machine.h) */
-	struct udp_table *udp;         /* bound ports; NULL where nothing listens (udp.h) */
-	struct tcp *tcp;               /* connections; NULL where nothing listens (tcp.h) */
+	/* Hands the packets of all transmit queues to the cards; the gateway's caller sets it. For
+	 * code that makes more of them out of one packet than a queue holds. */
+	void (*flush)(struct gw *gw);
+	struct udp_table *udp; /* bound ports; NULL where nothing listens (udp.h) */
+	struct tcp *tcp;       /* connections; NULL where nothing listens (tcp.h) */
 
 	struct interface iface[INTERFACES];
 	uint32_t n_iface; /* those that the configuration has; the others have no name */
@@ -119,7 +122,7 @@ void gw_input_partial(struct gw *gw, uint32_t iface, struct pkt **burst, uint32_
 void gw_input_counted(struct gw *gw, uint32_t iface, struct pkt **burst, uint32_t n);
 
 /* Handles a partial packet that is checked and counted as the plain frames for which it stands.
- * Takes the packet. */
+ * Takes the packet. Calls gw->flush where a transmit queue fills up. */
 void gw_input_cut(struct gw *gw, uint32_t iface, struct pkt *p);
 
 /* Handles a frame that the fast path has not sent. A service may take it as it is; else it is

@@ -297,6 +297,17 @@ ALWAYS_INLINE void frames(struct gw *gw, uint32_t iface, struct pkt **burst, uin
 			frame(gw, &gw->iface[iface], *burst);
 }
 
+/* Hands what waits to the cards when a transmit queue is half full: a frame may leave as a few
+ * fragments, and the next frames must find room for all. */
+static void make_room(struct gw *gw)
+{
+	for (uint32_t i = 0; i < gw->n_iface; i++)
+		if (pkt_queue_count(&gw->iface[i].out) > PKT_QUEUE_SIZE / 2) {
+			gw->flush(gw);
+			return;
+		}
+}
+
 void gw_input_cut(struct gw *gw, uint32_t iface, struct pkt *p)
 {
 	while (p) {
@@ -306,6 +317,7 @@ void gw_input_cut(struct gw *gw, uint32_t iface, struct pkt *p)
 			n++;
 		if (n > 0) {
 			frames(gw, iface, burst, n);
+			make_room(gw);
 		} else {
 			gw_discard(gw, p, DROP_NO_PACKET);
 			return;

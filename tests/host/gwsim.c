@@ -8,6 +8,7 @@
  *   start APP                  the carriers come up, announcements go out
  *   rx INTERFACE HEX           a frame comes in; INTERFACE is lan or wan
  *   bulk INTERFACE START,OFFSET,SEGMENT,FLAGS[,PIECE...] HEX   a partial packet comes in
+ *   bulks N INTERFACE ... HEX  N of them come in, in one burst
  *   offloads INTERFACE N       what the card does with partial packets: INTERFACE_SUM …
  *   time SECONDS.FRACTION      time passes
  *   leap SECONDS.FRACTION N    time passes with only N ticks
@@ -185,10 +186,10 @@ static void do_rx(char *rest)
 		error("no free packet");
 }
 
-static void do_bulk(char *rest)
+static void do_bulk(char *rest, uint32_t at_once)
 {
 	static uint8_t frame[PKT_TOTAL_MAX];
-	struct rig_partial how = {0};
+	struct rig_partial how = {.at_once = at_once};
 	uint16_t *fields[] = {&how.start, &how.offset, &how.segment, &how.flags};
 	uint32_t iface, k = 0;
 	bool good;
@@ -422,7 +423,10 @@ static void run(char *line)
 	} else if (strcmp(command, "rx") == 0) {
 		do_rx(rest);
 	} else if (strcmp(command, "bulk") == 0) {
-		do_bulk(rest);
+		do_bulk(rest, 1);
+	} else if (strcmp(command, "bulks") == 0) {
+		uint32_t n = (uint32_t)strtoul(word(&rest), NULL, 10);
+		do_bulk(rest, n);
 	} else if (strcmp(command, "offloads") == 0) {
 		do_offloads(rest);
 	} else if (strcmp(command, "time") == 0) {

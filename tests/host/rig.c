@@ -48,6 +48,11 @@ bool rig_config(struct rig *rig, const char *text, size_t len)
 	return config_text(&rig->config, "gateway.conf", text, len);
 }
 
+static void flush(struct gw *gw)
+{
+	rig_flush((struct rig *)(void *)((uint8_t *)gw - offsetof(struct rig, gw)));
+}
+
 static const struct forwarder *find_app(const struct rig *rig, const char *name)
 {
 	for (uint32_t i = 0; i < n_apps; i++)
@@ -85,6 +90,7 @@ const char *rig_start(struct rig *rig, const char *app, uint32_t packets)
 	gw->pool = &rig->pool;
 	gw->rng = &rig->rng;
 	gw->config = &rig->config;
+	gw->flush = flush;
 	for (uint32_t i = 0; i < INTERFACES; i++) {
 		gw->iface[i].card = card_of(rig, i);
 		gw->iface[i].address = (mac){{2, 0, 0, 0, 0, (uint8_t)(gw->iface[i].card + 1)}};
@@ -162,8 +168,9 @@ void rig_flush(struct rig *rig)
 	}
 }
 
-bool rig_input_partial(struct rig *rig, uint32_t iface, const struct rig_partial *how,
-                       const uint8_t *frame, uint32_t len)
+/* Makes a partial packet. NULL when there are no packets for it, or too many pieces. */
+static struct pkt *make_partial(struct rig *rig, const struct rig_partial *how,
+                                const uint8_t *frame, uint32_t len)
 {
 	struct pkt *first = NULL, **link = &first;
 	for (uint32_t at = 0, n, k = 0; at < len; at += n, k++) {
@@ -179,7 +186,7 @@ bool rig_input_partial(struct rig *rig, uint32_t iface, const struct rig_partial
 				pkt_free(p);
 			if (first)
 				pkt_free_all(first);
-			return false;
+			return NULL;
 		}
 		memcpy(to, frame + at, n);
 		p->next = NULL;
@@ -188,16 +195,30 @@ bool rig_input_partial(struct rig *rig, uint32_t iface, const struct rig_partial
 		first->flags = how->flags | PKT_PARTIAL;
 	}
 	if (!first)
-		return false;
+		return NULL;
 	first->total = len;
 	first->segment = how->segment;
 	first->l4 = how->start;
 	first->l4_len = how->offset;
+	return first;
+}
+
+bool rig_input_partial(struct rig *rig, uint32_t iface, const struct rig_partial *how,
+                       const uint8_t *frame, uint32_t len)
+{
+	struct pkt *burst[RIG_BURST];
+	uint32_t n = min_u32(max_u32(how->at_once, 1), RIG_BURST);
+	for (uint32_t i = 0; i < n; i++)
+		if (!(burst[i] = make_partial(rig, how, frame, len))) {
+			while (i > 0)
+				pkt_free_all(burst[--i]);
+			return false;
+		}
 	iface = rig->gw.iface[iface].card;
 	if (rig->gw.iface[iface].vlans)
-		vlan_input(&rig->gw, iface, &first, 1);
+		vlan_input(&rig->gw, iface, burst, n);
 	else
-		gw_input_partial(&rig->gw, iface, &first, 1);
+		gw_input_partial(&rig->gw, iface, burst, n);
 	rig_flush(rig);
 	return true;
 }

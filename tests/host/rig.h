@@ -9,6 +9,7 @@
 #include "kernel/lib/rng.h"
 #include "net/gw.h"
 
+#define RIG_BURST     32u       /* most packets of a burst, as NIC_BURST */
 #define RIG_TICKS_MAX 10000000u /* most ticks at one time: more is an endless loop */
 
 struct rig {
@@ -60,6 +61,7 @@ bool rig_input(struct rig *rig, uint32_t iface, const uint8_t *frame, size_t len
 struct rig_partial {
 	uint16_t flags; /* PKT_TSO6, PKT_USO */
 	uint16_t start, offset, segment;
+	uint32_t at_once; /* so many of them come in one burst; 0 is as 1 */
 	uint32_t n_pieces;
 	uint16_t piece[PKT_PIECES];
 };
