@@ -58,6 +58,15 @@ static void end_burst(struct e1000 *e, uint32_t first)
 	e->tx->slot[first & MASK].end = e->tx_tail;
 }
 
+/* Bytes in front of the IP header: an Ethernet header and tags. */
+static uint32_t l3_of(const struct pkt *p)
+{
+	uint32_t l3 = ETH_IP;
+	while (l3 < p->l4 && load16(p->data + l3 - 2) == swap16(0x8100))
+		l3 += PKT_TAG;
+	return l3;
+}
+
 /* Writes a context: what the card is to do with the bytes that follow. Its address words hold the
  * checksum of IPv4, which a super-segment alone needs, and that of the transport header. */
 static void put_context(struct e1000 *e, const struct pkt *p, struct pkt *empty)
@@ -65,7 +74,7 @@ static void put_context(struct e1000 *e, const struct pkt *p, struct pkt *empty)
 	uint32_t sum = p->l4 | (uint32_t)(p->l4 + p->l4_len) << 8, ip = 0, last = 0;
 	uint32_t cmd = TXD_DEXT | (p->l4_len == 16 ? TXD_C_TCP : 0);
 	if (p->segment) {
-		uint32_t l3 = load16(p->data + 12) == swap16(0x8100) ? ETH_IP + 4 : ETH_IP;
+		uint32_t l3 = l3_of(p);
 		uint32_t header = p->l4 + (uint32_t)(p->data[p->l4 + 12] >> 4) * 4;
 		ip = l3 | (l3 + 10) << 8 | (p->l4 - 1u) << 16;
 		cmd |= TXD_TSE | TXD_C_IP4 | (p->total - header);
@@ -80,7 +89,7 @@ static void put_context(struct e1000 *e, const struct pkt *p, struct pkt *empty)
  * and a partial checksum without the length. */
 static void prepare_segments(struct pkt *p)
 {
-	uint32_t l3 = load16(p->data + 12) == swap16(0x8100) ? ETH_IP + 4 : ETH_IP;
+	uint32_t l3 = l3_of(p);
 	uint8_t *field = p->data + p->l4 + p->l4_len;
 	uint32_t sum = load16(field) + (uint32_t)(uint16_t)~swap16((uint16_t)(p->total - p->l4));
 	store16(field, (uint16_t)(sum + (sum >> 16)));
@@ -119,19 +128,33 @@ static uint32_t pieces_of(const struct pkt *p)
 	return n;
 }
 
-/* Hands one packet to the card. False when the ring or the pool has no room. */
+/* Drops a packet for whose descriptors the pool has no empty ones. False when it can wait: the ring
+ * has packets, which come back to the pool. */
+static bool drop_or_wait(struct e1000 *e, struct pkt *p)
+{
+	if (e->tx_head != e->tx_tail)
+		return false;
+	e->nic.count.tx_errors += pkt_segments(p);
+	pkt_free_all(p);
+	return true;
+}
+
+/* Hands one packet to the card, or drops it. False when it must wait for room in the ring or the
+ * pool. */
 static bool send_one(struct e1000 *e, struct pkt *p)
 {
 	struct pool *pool = e->nic.pool;
 	bool partial = p->flags & PKT_PARTIAL, segmented = partial && p->segment;
-	bool pieces = partial && p->next;
+	bool pieces = partial && p->next, tailed = !pieces && (segmented || e->after_tso);
 	uint32_t first = e->tx_tail, last = 0, cmd = TXD_IFCS;
 	struct pkt *context = NULL, *tail = NULL;
-	if (E1000_RING - 1 - (first - e->tx_head) < pieces_of(p) + 2 || pool->n_free < 2)
+	if (E1000_RING - 1 - (first - e->tx_head) < pieces_of(p) + 2)
 		return false;
+	if (UNLIKELY(pool->n_free < (uint32_t)partial + tailed))
+		return drop_or_wait(e, p);
 	if (p->len < WIRE_MIN && !pieces && !e1000_pad_or_drop(e, p))
 		return true;
-	if (!pieces && (segmented || e->after_tso))
+	if (tailed)
 		tail = pkt_alloc(pool);
 	if (partial && (context = pkt_alloc(pool)) != NULL) {
 		put_context(e, p, context);

@@ -184,6 +184,120 @@ static void full_ring(void)
 	kit_end();
 }
 
+/* Takes packets out of the pool until `left` are free. Gives them as a list. */
+static struct pkt *leave_free(uint32_t left)
+{
+	struct pkt *list = NULL, *p;
+	while (kit_pool.n_free > left && (p = pkt_alloc(&kit_pool)) != NULL) {
+		p->next = list;
+		list = p;
+	}
+	return list;
+}
+
+static void give_back(struct pkt *list)
+{
+	while (list) {
+		struct pkt *p = list;
+		list = p->next;
+		pkt_free(p);
+	}
+}
+
+static uint32_t send_partial(struct pkt *p)
+{
+	CHECK_EQ(offload_check(p), DROP_NONE);
+	return kit_nic[0]->ops->tx_partial(kit_nic[0], &p, 1);
+}
+
+/* A packet waits for the empty ones of its descriptors only while the ring has some that come back,
+ * and only for as many as it needs. */
+static void pool_without_free_packets(void)
+{
+	struct e1000_model *m = kit_begin();
+	struct pkt *burst[2] = {kit_packet(0, 100, 1), kit_packet(0, 100, 2)}, *p, *list;
+	list = leave_free(0);
+	CHECK_EQ(kit_nic[0]->ops->tx_partial(kit_nic[0], burst, 2), 2); /* need none */
+	CHECK_EQ(m->sent, 2);
+	CHECK(kit_sent(0, 0, 100, 1) && kit_sent(0, 1, 100, 2));
+	kit_wait_ms(10);
+	give_back(list);
+
+	write_packet(5000, true, 0x10);
+	p = packet_of(5000, true, 1448, 2000);
+	list = leave_free(1);
+	CHECK_EQ(send_partial(p), 1); /* in pieces: one for the context */
+	CHECK_EQ(m->sent, 2 + 4);
+	give_back(list);
+	kit_wait_ms(10);
+
+	p = packet_of(5000, true, 1448, 2000);
+	m->tx_hold = true;
+	burst[0] = kit_packet(0, 100, 3);
+	CHECK_EQ(kit_nic[0]->ops->tx(kit_nic[0], burst, 1), 1);
+	list = leave_free(0);
+	CHECK_EQ(send_partial(p), 0); /* that frame comes back */
+	m->tx_hold = false;
+	e1000_model_send(m, 1000);
+	CHECK_EQ(kit_nic[0]->ops->tx_partial(kit_nic[0], &p, 1), 1);
+	CHECK_EQ(m->sent, 7 + 4);
+	give_back(list);
+	kit_wait_ms(10);
+
+	p = packet_of(5000, true, 1448, 2000);
+	list = leave_free(0);
+	CHECK_EQ(kit_nic[0]->count.tx_errors, 0);
+	CHECK_EQ(send_partial(p), 1); /* nothing would */
+	CHECK_EQ(m->sent, 7 + 4);
+	CHECK_EQ(kit_nic[0]->count.tx_errors, 4);
+	give_back(list);
+	kit_wait_ms(10);
+	kit_check_pool();
+	kit_end();
+}
+
+/* Puts one more VLAN tag into a packet, as net/vlan does. */
+static void put_tag(struct pkt *p)
+{
+	uint8_t *to = pkt_push(p, 4);
+	CHECK(to != NULL);
+	if (!to)
+		return;
+	memmove(to, to + 4, 12);
+	store16(to + 12, swap16(0x8100));
+	store16(to + 14, swap16(7));
+	p->l4 = (uint16_t)(p->l4 + 4);
+	p->total += 4;
+}
+
+/* A bridged frame with tags, which leaves by an interface with one more. */
+static void tags_in_front_of_the_header(void)
+{
+	struct e1000_model *m = kit_begin();
+	write_packet(9000, true, 0x10);
+	for (uint32_t tags = 0; tags < 4; tags++) {
+		struct pkt *p = packet_of(9000, true, 1400, 2000), *rest;
+		rest = packet_of(9000, true, 1400, 2000);
+		CHECK(offload_check(p) == DROP_NONE && offload_check(rest) == DROP_NONE);
+		for (uint32_t i = 0; i < tags; i++)
+			put_tag(p);
+		unsigned before = m->sent;
+		CHECK_EQ(kit_nic[0]->ops->tx_partial(kit_nic[0], &p, 1), 1);
+		while (rest) {
+			struct pkt *f = offload_next(&kit_pool, &rest);
+			const struct e1000_model_sent *s = &m->out[before++ % 64];
+			CHECK_EQ(s->len, f->len + tags * 4);
+			CHECK(memcmp(s->bytes, f->data, 12) == 0);
+			CHECK(memcmp(s->bytes + 12 + tags * 4, f->data + 12, f->len - 12) == 0);
+			pkt_free(f);
+		}
+		CHECK_EQ(m->sent, before);
+	}
+	kit_wait_ms(20);
+	kit_check_pool();
+	kit_end();
+}
+
 static void nothing_is_lost_when_it_stops(void)
 {
 	struct e1000_model *m = kit_begin();
@@ -248,6 +362,8 @@ int main(void)
 	TEST(cuts_segments);
 	TEST(rest_of_a_super_segment);
 	TEST(full_ring);
+	TEST(pool_without_free_packets);
+	TEST(tags_in_front_of_the_header);
 	TEST(nothing_is_lost_when_it_stops);
 	TEST(segments_that_the_card_had);
 	TEST(cards_with_errata);
