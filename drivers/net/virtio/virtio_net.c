@@ -223,8 +223,8 @@ static void read_carrier(struct virtio_net *v)
 /* Gives those of the offered features that the driver accepts (5.1.3.1 says which need which).
  * Events come with offloads only: without, they cost a frame more instructions than they save.
  * Super-segments of UDP come with those of TCP only, received ones over both versions of IP or
- * none: their type does not say which. A device that refused a set is offered less: first no
- * super-segments, then no offloads and no events. */
+ * none: their type does not say which. A device that refused a set, or whose queues are too short
+ * for it, is offered less: first no super-segments, then no offloads and no events. */
 static uint64_t choose(const struct virtio_net *v, uint64_t offered)
 {
 	uint64_t want = VIRTIO_NET_F_MAC | VIRTIO_NET_F_STATUS | VIRTIO_F_EVENT_IDX | OFFLOADS;
@@ -280,6 +280,14 @@ static const char *take_features(struct virtio_net *v, uint64_t f)
 	return f & VIRTIO_F_INDIRECT_DESC && !v->table ? "no memory for descriptors" : NULL;
 }
 
+/* True when the queues hold no super-segment of any length: one needs up to PKT_PIECES buffers of
+ * the receive queue at once, and a table is no longer than the transmit queue (2.6.5.3.1). */
+static bool too_short(const struct virtio_net *v)
+{
+	return (v->features & VIRTIO_NET_F_MRG_RXBUF && v->rx.slots < PKT_PIECES) ||
+	       (v->features & VIRTIO_F_INDIRECT_DESC && v->tx.ring.size < PKT_PIECES);
+}
+
 /* Negotiates features and sets up the queues (3.1.1, from step 4 on). Gives NULL, or a text
  * that says what is wrong. */
 static const char *set_up(struct virtio_net *v)
@@ -298,6 +306,10 @@ static const char *set_up(struct virtio_net *v)
 	wrong = queue_init(v, &v->rx, VIRTIO_NET_RX);
 	if (!wrong)
 		wrong = queue_init(v, &v->tx, VIRTIO_NET_TX);
+	if (!wrong && too_short(v)) {
+		v->refused++;
+		return "queues too short for super-segments";
+	}
 	return wrong;
 }
 

@@ -38,10 +38,10 @@ struct virtio_net {
 	uint32_t front;  /* bytes of the header in the frame's descriptor: `header` or 0 */
 	bool started;    /* the last restart succeeded, at started_us */
 	uint64_t retry_at_us, retry_us, started_us;
-	uint64_t said;                           /* for log_limited */
-	uint8_t no_offload[VIRTIO_NET_HEADER];   /* zeros: header of sent frames if `split` */
-	uint64_t features;                       /* those accepted */
-	uint32_t refused;                        /* how often the device refused features */
+	uint64_t said;                         /* for log_limited */
+	uint8_t no_offload[VIRTIO_NET_HEADER]; /* zeros: header of sent frames if `split` */
+	uint64_t features;                     /* those accepted */
+	uint32_t refused;                      /* how often features were too many for the device */
 	struct virtio_desc (*table)[PKT_PIECES]; /* of each transmit slot: the pieces of a packet */
 };
 

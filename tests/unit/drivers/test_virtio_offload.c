@@ -106,6 +106,31 @@ static void refused_step_by_step(void)
 	rig_end();
 }
 
+/* Queues, both or one, that do not hold the longest super-segment: none is asked for. */
+static void short_queues(void)
+{
+	for (uint32_t i = 0; i < 3 * 2 * 6; i++) {
+		uint16_t size = (uint16_t)(8u << i % 6);
+		rig_new(i / 6 % 2 ? VIRTIO_MODEL_MODERN : VIRTIO_MODEL_LEGACY);
+		rig.m.features |= VIRTIO_MODEL_OFFLOADS;
+		for (uint32_t k = 0; k < 2; k++)
+			if (i / 12 != k)
+				rig.m.q[k].size_max = rig.m.q[k].size = size;
+		CHECK(!rig_probe());
+		CHECK_EQ(rig.nic->offloads & NIC_SUM, NIC_SUM);
+		CHECK_EQ((rig.nic->offloads & NIC_TSO4) != 0, size >= 64);
+		CHECK_EQ((rig.m.accepted & F(F_GUEST_TSO6)) != 0, size >= 64);
+		if (size >= 64) {
+			fill(TOTAL);
+			CHECK(virtio_model_deliver_said(&rig.m, sent, TOTAL, &tcp4, NULL, 0));
+			expect_partial(TOTAL, &tcp4);
+		}
+		rig_receive(5);
+		rig_send(5);
+		rig_end();
+	}
+}
+
 static void chains_of_every_length(void)
 {
 	rig_start_offloads(VIRTIO_MODEL_MODERN);
@@ -555,6 +580,7 @@ int main(void)
 	TEST(plain_frames_as_before);
 	TEST(each_feature_may_be_missing);
 	TEST(refused_step_by_step);
+	TEST(short_queues);
 	TEST(chains_of_every_length);
 	TEST(header_split_anywhere);
 	TEST(partial_checksum_alone);
