@@ -70,7 +70,7 @@ void rcv_init(struct gw *g, struct nic *const *cards)
 		nic[i] = cards[i];
 		if (!nic[i])
 			continue;
-		offload_changed(&gw->iface[i], nic[i]->offloads);
+		offload_changed(gw, &gw->iface[i], nic[i]->offloads);
 		if (gw->iface[i].card != i)
 			continue;
 		with_card |= 1u << i;
@@ -224,7 +224,7 @@ void rcv_poll(uint64_t now_us)
 			nic[i]->ops->poll(nic[i], now_us);
 			irq_watch_retry(&watch[i]);
 		}
-		offload_changed(iface, nic[i]->offloads);
+		offload_changed(gw, iface, nic[i]->offloads);
 		if (iface->groups_changed)
 			set_filter(iface->card);
 		if (nic[i]->carrier.up == iface->carrier)

@@ -15,10 +15,11 @@
 
 /* Checks what a card said about a partial packet, data at its Ethernet header: the super-segment is
  * TCP or UDP whose headers lie in the first piece and agree with the bytes that there are; its
- * segments fit an Ethernet frame; the checksum lies in the first piece. Takes off what is behind
- * the IP packet. Sets `segments`, and PKT_ECN as the TCP header says. A super-segment that is no
- * longer than one segment becomes an ordinary one. Gives DROP_NONE or DROP_OFFLOAD; then it counts
- * as one segment. */
+ * segments fit an Ethernet frame and are no more than 1400; the checksum lies in the first piece,
+ * and that of the IPv4 header of a super-segment is right. Takes off what is behind the IP packet.
+ * Sets `segments`, and PKT_ECN as the TCP header says. A super-segment that is no
+ * longer than one segment becomes an ordinary one. Gives DROP_NONE, DROP_IP_CHECKSUM, or
+ * DROP_OFFLOAD; then it counts as one segment. */
 enum drop offload_check(struct pkt *p) MUST_USE;
 
 /* The offset of the IP header: behind the Ethernet header and a VLAN tag (IEEE 802.1Q). */
@@ -63,8 +64,9 @@ void offload_trim(struct pkt *p, uint32_t n);
  * dropped (link-full) while fewer than pool->reserve packets are free. Takes the packet. */
 void offload_transmit(struct gw *gw, struct interface *iface, struct pkt *p);
 
-/* What the card of an interface can do changed (NIC_SUM …). */
-void offload_changed(struct interface *iface, uint32_t offloads);
+/* What the card of an interface can do changed (NIC_SUM …). What waits and is too much for it is
+ * cut after all. */
+void offload_changed(struct gw *gw, struct interface *iface, uint32_t offloads);
 
 /* The queue of an interface with `partial` from which its card is to take packets, oldest first.
  * What the card cannot send as it is, and all that waits behind it, moves from the transmit queue

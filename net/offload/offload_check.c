@@ -1,7 +1,13 @@
 /* What a card says about a partial packet is checked against the packet. See offload.h. */
 #include "net/offload/offload.h"
 
+#include "net/lib/csum.h"
+
 #define FRAME_MAX (sizeof(struct eth_hdr) + 4 + 1500) /* Ethernet header, VLAN tag, largest MTU */
+
+/* Most segments of a super-segment: each may cost as much as a frame that takes the slow path. The
+ * largest packet has as many of 48 bytes, the least that Linux sends (tcp_min_snd_mss). */
+#define SEGMENTS_MAX 1400u
 
 /* The offset behind the IP packet of a frame; the end of the frame where it has none, or one that
  * says more than there is. */
@@ -47,6 +53,14 @@ static bool fits_ip6(const struct pkt *p, uint32_t l3, uint8_t proto)
 	return at == p->l4 && next == proto;
 }
 
+/* True for the right checksum of an IPv4 header at `l3`. Cutting writes a new one, so here a wrong
+ * one is seen last. */
+static bool sum_is_right(const struct pkt *p)
+{
+	uint32_t l3 = offload_l3(p);
+	return p->flags & PKT_TSO6 || csum_sum(p->data + l3, p->l4 - l3) == 0xffff;
+}
+
 static bool fits_ip(const struct pkt *p, uint8_t proto)
 {
 	uint32_t l3 = offload_l3(p);
@@ -90,7 +104,7 @@ static bool take_segments(struct pkt *p)
 		p->flags &= (uint16_t) ~(PKT_TSO6 | PKT_USO);
 		return true;
 	}
-	if (header + p->segment > FRAME_MAX)
+	if (header + p->segment > FRAME_MAX || payload > SEGMENTS_MAX * p->segment)
 		return false;
 	if (!udp && ((const struct tcp_hdr *)(p->data + p->l4))->flags & TCP_CWR)
 		p->flags |= PKT_ECN;
@@ -105,7 +119,7 @@ enum drop offload_check(struct pkt *p)
 	if (p->segment && !take_segments(p))
 		return DROP_OFFLOAD;
 	if (p->segment)
-		return DROP_NONE;
+		return sum_is_right(p) ? DROP_NONE : DROP_IP_CHECKSUM;
 	uint32_t sum = (uint32_t)p->l4 + p->l4_len, end = ip_end(p);
 	if (end < p->total)
 		offload_trim(p, end);

@@ -31,11 +31,31 @@ void offload_transmit(struct gw *gw, struct interface *iface, struct pkt *p)
 	iface->sent_bytes += bytes;
 }
 
-void offload_changed(struct interface *iface, uint32_t offloads)
+/* Moves the ready frames back to the front of the transmit queue, to be judged once more. What a
+ * full queue has no room for stays ready, or is dropped where the card cannot send it any more. */
+static void put_back(struct gw *gw, struct interface *iface)
 {
-	if (iface->partial && iface->offloads & ~offloads)
-		iface->to_cut = true; /* packets for the card as it was may wait */
+	struct pkt_queue *out = &iface->out, *ready = &iface->ready;
+	while (pkt_queue_count(ready) > 0 && pkt_queue_count(out) < PKT_QUEUE_SIZE)
+		out->slot[--out->head % PKT_QUEUE_SIZE] =
+		        ready->slot[--ready->tail % PKT_QUEUE_SIZE];
+	for (uint32_t n = pkt_queue_count(ready); n > 0; n--) {
+		struct pkt *p = pkt_queue_pop(ready);
+		if (p->flags & PKT_PARTIAL && needs(iface, p) & ~iface->offloads)
+			gw_discard(gw, p, DROP_LINK_FULL);
+		else if (!pkt_queue_push(ready, p))
+			gw_discard(gw, p, DROP_LINK_FULL); /* not seen: it was there */
+	}
+}
+
+void offload_changed(struct gw *gw, struct interface *iface, uint32_t offloads)
+{
+	bool less = iface->offloads & ~offloads;
 	iface->offloads = offloads;
+	if (less && iface->partial) { /* packets for the card as it was may wait */
+		iface->to_cut = true;
+		put_back(gw, iface);
+	}
 }
 
 /* Makes plain frames of the oldest packet, as many as there is room for. */

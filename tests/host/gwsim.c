@@ -215,7 +215,8 @@ static void do_offloads(char *rest)
 {
 	uint32_t iface;
 	if (iface_of(word(&rest), &iface))
-		offload_changed(&rig.gw.iface[iface], (uint32_t)strtoul(word(&rest), NULL, 10));
+		offload_changed(&rig.gw, &rig.gw.iface[iface],
+		                (uint32_t)strtoul(word(&rest), NULL, 10));
 }
 
 static void do_option(char *rest)

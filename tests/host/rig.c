@@ -145,8 +145,10 @@ void rig_flush(struct rig *rig)
 	for (uint32_t i = 0; i < INTERFACES; i++) {
 		struct interface *iface = &rig->gw.iface[i];
 		struct pkt *p;
-		if (rig->stalled[iface->card] && iface->carrier)
+		if (rig->stalled[iface->card] && iface->carrier) {
+			offload_queue(&rig->gw, iface); /* as for a card that takes nothing */
 			continue;
+		}
 		interface_sent(iface);
 		while ((p = pkt_queue_pop(offload_queue(&rig->gw, iface))) != NULL) {
 			if (!iface->carrier) {

@@ -286,7 +286,7 @@ def test_too_little_memory(make_lab: Callable[..., Lab]) -> None:
 
 @pytest.mark.parametrize("model", ["virtio-legacy", "virtio-modern"])
 def test_virtio_variants(make_lab: Callable[..., Lab], model: str) -> None:
-    """The legacy and the modern interface of virtio; the tap offers every offload, and the driver accepts none."""
+    """The legacy and the modern interface of virtio, with every offload that a tap offers."""
     lab = make_lab((model, model), vnet_hdr=True)
     lab.boot(net.NAT)
     lab.wait_ping()

@@ -241,6 +241,10 @@ class Gateway:
         answers = self.sim.batch([f"rx {card} {raw.hex()}" for card, raw in tagged])
         return [self._read(answer) for answer in answers]
 
+    def send_bulk(self, command: str) -> list[Sent]:
+        """Passes a partial packet to the gateway, by a command of `gwsim`; gives the frames that leave at once."""
+        return self._read(self.sim.command(command))
+
     def ip_from(self, host: Host, packet: Packet | bytes, *, broken: bool = False) -> list[Sent]:
         """Sends an IP packet from a host."""
         header = Ether(src=host.mac, dst=self.mac(host.port), type=oracle.ETHERTYPE_IP)

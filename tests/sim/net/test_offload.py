@@ -409,31 +409,6 @@ def test_rings_that_have_most_of_the_pool(sim: Simulator) -> None:
     gateway.finish(broken=True)
 
 
-@pytest.mark.parametrize("name", ["6to4-out", "6to4-nat-out", "nat-out-small-mtu-no-df", "nat-in", "nat64-64-unknown",
-                                  "nat64-46-no-df", "ivi-64"])
-@pytest.mark.parametrize("offloads", [0, ALL])
-def test_burst_of_super_segments(sim: Simulator, name: str, offloads: int) -> None:
-    """A card hands over more in one burst than a transmit queue holds as plain frames: nothing is lost for that."""
-    way = WAYS[name]
-    bulk = partial(way.usual, bytes(range(250)) * 256, 1400, ACK | PSH)
-    found, counted = [], []
-    for commands in ([bulk.command(way.port)] * 32, [f"bulks 32{bulk.command(way.port).removeprefix('bulk')}"]):
-        gateway = Gateway(sim, way.config, way.app, packets=4096)
-        gateway.checked = False
-        gateway.wait(4)
-        for port in (LAN, WAN):
-            sim.command(f"offloads {port} {offloads}")
-        sim.batch([f"rx {port} {bytes(frame).hex()}" for port, frame in way.first])
-        sim.batch([f"rx {way.port} {frame.hex()}" for frame in cut(bulk)])
-        gateway.wait(2)
-        found.append(told(way, sim.batch(commands)))
-        counted.append(gateway.stats())
-        assert "link-full" not in gateway.drops()
-        gateway.finish(broken=True)
-    assert found[0] == found[1]
-    assert counted[0] == counted[1]
-
-
 @pytest.mark.parametrize("offloads", [SUM, ALL])
 def test_frames_and_super_segments_in_turn(sim: Simulator, offloads: int) -> None:
     """The order of packets of both kinds stays, also where some wait for the card."""
