@@ -17,7 +17,7 @@ from examples import examples
 from gateway import LAN, NAT, WAN, Gateway
 from hypothesis import Phase, given, settings
 from hypothesis import strategies as st
-from ivi import FOUR_MAC, IVI, SIX_MAC, to_four, to_six
+from ivi import FOUR_MAC, IVI, SIX_MAC, World, to_four, to_six
 from scapy.layers.inet import IP
 from scapy.layers.inet6 import IPv6
 from scapy.layers.l2 import Ether
@@ -175,6 +175,12 @@ WAYS = {
                     wan(six4.to6(flags="DF") / tcp("A", 7, 4000, 5001, 1001), six4.FOUR_MAC)),
     "nat64-46-no-df": Way("nat64", six4.CONFIG, OPENED64, WAN,
                           wan(six4.to6() / tcp("A", 7, 4000, 5001, 1001), six4.FOUR_MAC)),
+    "ivi-46-small-mtu": Way("ivi", World(lan_mtu=1280).config, (), WAN, wan(to_six(**DF) / tcp("A"), FOUR_MAC)),
+    "ivi-64-small-mtu": Way("ivi", World(wan_mtu=1280).config, (), LAN, lan(to_four() / tcp("A"), SIX_MAC)),
+    "nat64-64-small-mtu": Way("nat64", six4.CONFIG + "wan.mtu 1280\n", OPENED64, LAN,
+                              lan(OUT64 / tcp("A"), six4.MAC[six4.SIX])),
+    "nat64-46-small-mtu": Way("nat64", six4.CONFIG + "lan.mtu 1280\n", OPENED64, WAN,
+                              wan(six4.to6(flags="DF") / tcp("A", 7, 4000, 5001, 1001), six4.FOUR_MAC)),
     "wire": Way("wire", "", (), LAN, lan(OUT / tcp("A"))),
     "wire-6": Way("wire", "", (), WAN, wan(OUT6 / tcp("A"))),
 }
@@ -293,6 +299,19 @@ def test_what_the_card_can_send_leaves_whole(sim: Simulator, name: str) -> None:
     bulk = partial(way.usual, bytes(14 * 1400), 1400, ACK)
     line, = in_order(sim, way, ALL, [bulk.command(way.port)])
     assert line.startswith("bulk ")
+
+
+@pytest.mark.parametrize(("name", "largest"), [("ivi-46-small-mtu", 1220), ("nat64-46-small-mtu", 1220),
+                                               ("ivi-64-small-mtu", 1240), ("nat64-64-small-mtu", 1240)])
+def test_mtu_is_about_segments(sim: Simulator, name: str, largest: int) -> None:
+    """A super-segment leaves whole if its segments fit the link behind the translation, else its sender is told."""
+    way = WAYS[name]
+    other = LAN if way.port == WAN else WAN
+    for segment, fits in ((largest, True), (largest + 1, False)):
+        bulk = partial(way.usual, bytes(10 * segment), segment, ACK)
+        kinds = {tuple(line.split()[:2]) for line in in_order(sim, way, ALL, [bulk.command(way.port)])}
+        assert kinds == {("bulk", other) if fits else ("tx", way.port)}
+        same(sim, way, ALL, [bulk], ())
 
 
 @pytest.mark.parametrize("name", ["ivi-64", "nat64-64"])
