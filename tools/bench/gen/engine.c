@@ -20,6 +20,10 @@
 #define STALL_NS 1000000000u
 /* After this time without an arrival, an open phase that has ended waits no longer. */
 #define SILENCE_NS 250000000u
+/* An open phase at a fixed rate that was held up makes at most what is due in this time, or a few
+ * packets; the rest is left out, so that the guest gets no burst that was not asked for. */
+#define BEHIND_NS    1000000u
+#define BEHIND_LEAST 4
 
 struct counts {
 	uint64_t made[SIDES]; /* by clients; by servers on their own initiative */
@@ -30,6 +34,7 @@ struct counts {
 	uint64_t bad;         /* our packets, but wrong */
 	uint64_t dropped;     /* by the generator: no room to queue an answer */
 	uint64_t refused;     /* the guest had no room for a packet, in a phase that is `open` */
+	uint64_t behind;      /* never made, since they were overdue in a phase that is `open` */
 	uint64_t empty;       /* times that nothing was in flight at full load */
 	uint64_t stalls;      /* times that a whole window was lost */
 };
@@ -38,7 +43,11 @@ struct run {
 	const struct phase *phase; /* NULL between phases */
 	struct counts now, begin;
 	uint64_t written_off[SIDES];
-	uint64_t start_ns;          /* when the load began */
+	double rate;           /* packets a second, 0: full load */
+	uint64_t start_ns;     /* when the load began at this rate */
+	uint64_t paced[SIDES]; /* made or left out since then */
+	uint64_t step_ns;      /* when the rate changes or changed, 0: never */
+	uint64_t loss_ns;      /* when the last packet left of which a loss is known, 0: none */
 	uint64_t arrival_ns[SIDES]; /* when a packet made there last arrived at its end */
 	uint64_t random;
 	bool measuring;
@@ -61,6 +70,27 @@ static struct frame *queue_tail(struct queue *q)
 	return q->count < QUEUE ? &q->frame[(q->head + q->count) % QUEUE] : NULL;
 }
 
+/* Drops the packets of the load that wait; answers of hosts (ARP, DNS) go on waiting. */
+static void refuse(struct queue *q)
+{
+	unsigned kept = 0;
+
+	for (unsigned i = 0; i < q->count; i++) {
+		struct frame *f = &q->frame[(q->head + i) % QUEUE];
+
+		if (f->load)
+			continue;
+		if (kept != i)
+			q->frame[(q->head + kept) % QUEUE] = *f;
+		kept++;
+	}
+	if (kept == q->count)
+		return;
+	run.now.refused += q->count - kept;
+	run.loss_ns = clock_ns();
+	q->count = kept;
+}
+
 static bool flush(int side)
 {
 	const struct frame *burst[BURST];
@@ -80,10 +110,8 @@ static bool flush(int side)
 		if (taken < n)
 			break;
 	}
-	if (run.phase != NULL && run.phase->open) {
-		run.now.refused += q->count;
-		q->count = 0;
-	}
+	if (q->count != 0 && run.phase != NULL && run.phase->open)
+		refuse(q);
 	return moved;
 }
 
@@ -104,6 +132,8 @@ static void arrived(int side, const struct frame *f, uint64_t now)
 	case V_FORWARDED:
 		run.now.forwarded++;
 		run.now.late += a.late;
+		if (a.gap && a.sent_ns > run.loss_ns)
+			run.loss_ns = a.sent_ns;
 		run.arrival_ns[LAN] = now;
 		if (run.measuring)
 			samples_add(&run.one_way, now - a.sent_ns);
@@ -115,6 +145,8 @@ static void arrived(int side, const struct frame *f, uint64_t now)
 	case V_ARP:
 	case V_UPSTREAM:
 		run.now.forwarded += a.verdict == V_UPSTREAM;
+		if (reply != NULL)
+			reply->load = false;
 		q->count += reply != NULL;
 		run.now.dropped += reply == NULL;
 		break;
@@ -163,6 +195,24 @@ static uint64_t in_flight(int side)
 	return run.now.made[side] > gone ? run.now.made[side] - gone : 0;
 }
 
+/* How many packets are due by the clock, and when the next one is. */
+static uint64_t due_now(int side, uint64_t now, uint64_t *again_ns)
+{
+	double due = (double)(now - run.start_ns) * run.rate / 1e9;
+	double most = run.rate * BEHIND_NS / 1e9;
+	uint64_t paced = run.paced[side], allowed;
+
+	allowed = (double)paced < due ? (uint64_t)due + 1 - paced : 0;
+	if (allowed == 0)
+		*again_ns = run.start_ns + (uint64_t)ceil((double)paced * 1e9 / run.rate);
+	if (run.phase->open && allowed > BEHIND_LEAST && (double)allowed > most) {
+		run.now.behind += allowed - 1;
+		run.paced[side] += allowed - 1;
+		allowed = 1;
+	}
+	return allowed;
+}
+
 /* How many packets may be made now, and when to check again. */
 static uint64_t allowance(int side, uint64_t now, uint64_t *again_ns)
 {
@@ -170,12 +220,8 @@ static uint64_t allowance(int side, uint64_t now, uint64_t *again_ns)
 	uint64_t allowed, made = run.now.made[side];
 
 	*again_ns = now + 10000000;
-	if (p->rate > 0) {
-		double due = (double)(now - run.start_ns) * p->rate / 1e9;
-
-		allowed = (double)made < due ? (uint64_t)due + 1 - made : 0;
-		if (allowed == 0)
-			*again_ns = run.start_ns + (uint64_t)ceil((double)made * 1e9 / p->rate);
+	if (run.rate > 0) {
+		allowed = due_now(side, now, again_ns);
 	} else {
 		uint64_t flying = in_flight(side);
 
@@ -210,17 +256,22 @@ static uint64_t make(int side, uint64_t now)
 	struct queue *q = &queues[side];
 	uint64_t again_ns, allowed;
 
-	/* Waiting frames are sent first: the guest limits the rate, not a queue of ours. */
-	if (q->count != 0)
+	/* Waiting frames are sent first: the guest limits the rate, not a queue of ours. In an open
+	 * phase only answers can wait, and do not hold up the load. */
+	if (run.phase->open ? q->count > QUEUE - BURST : q->count != 0)
 		return now + 10000000;
 	allowed = allowance(side, now, &again_ns);
 	for (unsigned i = 0; i < allowed && i < BURST; i++) {
+		struct frame *f = queue_tail(q);
+
 		if (side == LAN)
-			hosts_build(queue_tail(q), &run.phase->traffic, next_flow(side), now);
+			hosts_build(f, &run.phase->traffic, next_flow(side), now);
 		else
-			hosts_build_back(queue_tail(q), &run.phase->traffic, next_flow(side), now);
+			hosts_build_back(f, &run.phase->traffic, next_flow(side), now);
+		f->load = true;
 		q->count++;
 		run.now.made[side]++;
+		run.paced[side]++;
 	}
 	return again_ns;
 }
@@ -244,6 +295,14 @@ static void sleep_until(uint64_t then_ns)
 	ppoll(fds, SIDES, &left, NULL);
 }
 
+/* From now on packets are made at this rate. */
+static void pace(double rate, uint64_t now)
+{
+	run.rate = rate;
+	run.start_ns = now;
+	run.paced[LAN] = run.paced[WAN] = 0;
+}
+
 /* One pass of the loop; if nothing was to do, it sleeps until end_ns at most (0: not at all). */
 static uint64_t turn(uint64_t end_ns)
 {
@@ -253,6 +312,10 @@ static uint64_t turn(uint64_t end_ns)
 	for (int side = LAN; side < SIDES; side++) {
 		endpoints[side]->ops->service(endpoints[side]);
 		moved |= receive(side);
+	}
+	if (run.making && run.step_ns != 0 && now >= run.step_ns && run.rate != run.phase->then) {
+		run.step_ns = now;
+		pace(run.phase->then, now);
 	}
 	if (run.making && !run.phase->back)
 		wake = make(LAN, clock_ns()); /* not earlier than the last received frame */
@@ -310,6 +373,7 @@ bool engine_resolve(double seconds)
 			for (unsigned i = 0; i < hosts && queue_tail(&queues[side]); i++) {
 				hosts_request(queue_tail(&queues[side]), side,
 				              plan.first[side] + i);
+				queue_tail(&queues[side])->load = false;
 				queues[side].count++;
 			}
 		}
@@ -357,7 +421,15 @@ static void print_result(const struct snapshot *a, const struct snapshot *b,
 	       (unsigned long long)(end->forwarded - begin->forwarded),
 	       (unsigned long long)(end->answered - begin->answered),
 	       (unsigned long long)(end->empty - begin->empty));
-	printf(", \"refused\": %llu", (unsigned long long)run.now.refused);
+	printf(", \"refused\": %llu, \"behind\": %llu", (unsigned long long)run.now.refused,
+	       (unsigned long long)(end->behind - begin->behind));
+	if (run.step_ns != 0) {
+		if (run.loss_ns != 0)
+			printf(", \"last_loss_ms\": %.3f",
+			       ((double)run.loss_ns - (double)run.step_ns) / 1e6);
+		else
+			printf(", \"last_loss_ms\": null");
+	}
 	if (plan.mode == MODE_DNS)
 		printf(", \"failed\": %llu", (unsigned long long)(end->failed - begin->failed));
 	/* These cover the whole phase, with frames that arrived after its end. */
@@ -381,6 +453,8 @@ static bool silent(const struct phase *p)
 
 static bool finished(const struct phase *p)
 {
+	if (p->halt && (run.loss_ns != 0 || run.now.failed != 0))
+		return true;
 	return p->once && run.now.made[LAN] == p->traffic.flows &&
 	       (in_flight(LAN) == 0 || silent(p));
 }
@@ -388,21 +462,28 @@ static bool finished(const struct phase *p)
 void engine_run(const struct phase *phase)
 {
 	static unsigned servers;
+	static bool scatter;
 	struct snapshot a, b;
 	struct counts end;
 	uint64_t warm_ns, end_ns, now;
 	struct samples one_way = run.one_way, round_trip = run.round_trip;
 
-	/* With another number of servers, the same flow numbers have other addresses. */
-	if (phase->traffic.servers != servers)
+	/* Then the same flow numbers have other addresses or ports. */
+	if (phase->traffic.servers != servers || phase->traffic.scatter != scatter)
 		hosts_forget();
 	servers = phase->traffic.servers;
+	scatter = phase->traffic.scatter;
 	one_way.count = round_trip.count = 0;
 	run = (struct run){.phase = phase, .making = true, .random = 0x9e3779b97f4a7c15u};
 	run.one_way = one_way;
 	run.round_trip = round_trip;
-	run.start_ns = run.arrival_ns[LAN] = run.arrival_ns[WAN] = clock_ns();
-	warm_ns = run.start_ns + (uint64_t)(phase->warm * 1e9);
+	if (phase->open)
+		hosts_in_order(&phase->traffic);
+	now = run.arrival_ns[LAN] = run.arrival_ns[WAN] = clock_ns();
+	pace(phase->rate, now);
+	if (phase->then > 0)
+		run.step_ns = now + (uint64_t)(phase->step * 1e9);
+	warm_ns = now + (uint64_t)(phase->warm * 1e9);
 	end_ns = warm_ns + (uint64_t)(phase->seconds * 1e9);
 	if (phase->warm > 0)
 		while (turn(warm_ns) < warm_ns)

@@ -87,6 +87,14 @@ static void parse_word(struct phase *p, const char *key, const char *value)
 		p->once = n != 0;
 	else if (strcmp(key, "open") == 0)
 		p->open = n != 0;
+	else if (strcmp(key, "halt") == 0)
+		p->halt = n != 0;
+	else if (strcmp(key, "step") == 0)
+		p->step = strtod(value, NULL);
+	else if (strcmp(key, "then") == 0)
+		p->then = strtod(value, NULL);
+	else if (strcmp(key, "scatter") == 0)
+		p->traffic.scatter = n != 0;
 	else if (strcmp(key, "fresh") == 0)
 		p->traffic.fresh = n != 0;
 	else if (strcmp(key, "flows") == 0)
@@ -111,7 +119,7 @@ static bool sensible(const struct phase *p)
 	return t->flows > 0 && t->servers > 0 && t->servers < 200 && t->size >= FRAME_MIN &&
 	       t->size <= room && p->window > 0 && p->window <= QUEUE / 2 &&
 	       !((p->both || p->back) && (p->answers || p->once)) && t->flows <= FLOWS_MAX &&
-	       t->first <= FLOWS_MAX - t->flows &&
+	       (p->then == 0 || (p->rate > 0 && p->then > 0)) && t->first <= FLOWS_MAX - t->flows &&
 	       (plan.mode == MODE_DNS || (t->first + t->flows - 1) / t->servers < 64000);
 }
 

@@ -29,6 +29,7 @@ enum { FLOWS_MAX = 1 << 20, SAMPLES_MAX = 1 << 21 };
 
 struct frame {
 	unsigned len;
+	bool load; /* made for the load: an open phase drops it where there is no room */
 	uint8_t data[1536];
 };
 
@@ -84,6 +85,7 @@ struct traffic {
 	unsigned first; /* number of the first flow */
 	unsigned servers;
 	unsigned size; /* bytes of a frame, without check sequence */
+	bool scatter;  /* pseudo-random ports on both sides (RFC 4814, section 4.5) */
 	bool fresh;    /* DNS: names that were never queried */
 };
 
@@ -109,12 +111,15 @@ struct arrival {
 	unsigned flow;
 	uint64_t sent_ns;
 	bool late; /* out of order within its flow */
+	bool gap;  /* packets before it in its flow have not arrived */
 };
 
 extern struct plan plan;
 extern struct flow flows[FLOWS_MAX];
 
 void hosts_forget(void);
+/* Packets of these flows that have not arrived by now never count as missing. */
+void hosts_in_order(const struct traffic *t);
 void hosts_build(struct frame *f, const struct traffic *t, unsigned number, uint64_t now);
 /* A packet that the server sends on its own initiative; the flow must have passed the gateway
  * before. */
@@ -163,6 +168,9 @@ struct phase {
 	bool random;     /* flows in random order, otherwise in turn */
 	bool once;       /* each flow exactly once, then the phase ends */
 	bool open;       /* a packet is lost that the guest has no room for; otherwise it waits */
+	bool halt;       /* the phase ends at the first loss or error that is noticed */
+	double step;     /* seconds after the load began, when the rate becomes `then` */
+	double then;     /* packets a second; 0: it does not change */
 };
 
 extern struct endpoint *endpoints[SIDES];

@@ -5,8 +5,10 @@
  *
  * Flow number F of a phase with S servers: server F mod S, source F div S; source X is client
  * X mod hosts with UDP port 1024 + X, so no two sources share a port and every external port can
- * be kept by a NAT that preserves ports. A request carries a mark, its flow, its number within the
- * flow and the time it left; an answer is the same packet as a reply, with another mark.
+ * be kept by a NAT that preserves ports. A phase with `scatter` exchanges these ports for others
+ * one to one, and gives every flow a port of its server. A request carries a mark, its flow, its
+ * number within the flow and the time it left; an answer is the same packet as a reply, with
+ * another mark.
  *
  * Of a request only its number is stored: a received packet must agree with the addresses that it
  * contains. The external port is learnt from the first packet that passed and must not change
@@ -53,6 +55,12 @@ void hosts_forget(void)
 	complaint = "";
 }
 
+void hosts_in_order(const struct traffic *t)
+{
+	for (unsigned i = t->first; i < t->first + t->flows; i++)
+		flows[i].seq_in = flows[i].seq_out;
+}
+
 /* Do the servers see all clients at one address? */
 static bool is_nat(void)
 {
@@ -65,6 +73,25 @@ static bool is_six(int side)
 	return plan.mode == MODE_6TO4 || (is_translated() && side == LAN);
 }
 
+/* Each step can be undone, so no two numbers below 2^16 give the same. */
+static unsigned mixed(unsigned n)
+{
+	n = (n * 0x6255 + 0x3619) & 0xffff;
+	n ^= n >> 7;
+	n = (n * 0x9e35) & 0xffff;
+	return n ^ (n >> 9);
+}
+
+/* A client's port from 1024 to 65535, another one for each. It mixes until the result is in the
+ * range, which is still one to one. */
+static unsigned scattered(unsigned port)
+{
+	do
+		port = mixed(port);
+	while (port < FIRST_PORT);
+	return port;
+}
+
 static struct ends ends_of(const struct traffic *t, unsigned number)
 {
 	unsigned source = number / t->servers;
@@ -72,8 +99,13 @@ static struct ends ends_of(const struct traffic *t, unsigned number)
 	        .client = hosts_client(source % plan.hosts),
 	        .server = plan.first[WAN] + number % t->servers,
 	        .port = FIRST_PORT + source,
+	        .server_port = SERVER_PORT,
 	};
 
+	if (t->scatter) {
+		e.port = scattered(e.port);
+		e.server_port = 1 + mixed(number ^ (number >> 16)) % SERVER_PORTS;
+	}
 	return e;
 }
 
@@ -128,7 +160,7 @@ void hosts_build(struct frame *f, const struct traffic *t, unsigned number, uint
 	        .source = e.client,
 	        .target = e.server,
 	        .source_port = e.port,
-	        .target_port = SERVER_PORT,
+	        .target_port = e.server_port,
 	};
 
 	build(f, &h, &p, t->size);
@@ -149,7 +181,7 @@ void hosts_build_back(struct frame *f, const struct traffic *t, unsigned number,
 	        .from = mac_of(WAN, e.server),
 	        .source = e.server,
 	        .target = nat ? plan.external : e.client,
-	        .source_port = SERVER_PORT,
+	        .source_port = e.server_port,
 	        .target_port = nat ? flows[number].external_port : e.port,
 	};
 
@@ -279,7 +311,7 @@ static struct arrival check_request(const struct frame *f, const struct ends *e,
 
 	if (get32(ip + 12) != source)
 		return bad("request: source address");
-	if (get32(ip + 16) != e->server || get16(ip + IP + 2) != SERVER_PORT)
+	if (get32(ip + 16) != e->server || get16(ip + IP + 2) != e->server_port)
 		return bad("request: destination");
 	if (!is_nat() && port != e->port)
 		return bad("request: source port");
@@ -294,7 +326,7 @@ static struct arrival check_answer(const struct frame *f, const struct ends *e)
 {
 	const uint8_t *ip = f->data + ETH;
 
-	if (get32(ip + 12) != e->server || get16(ip + IP) != SERVER_PORT)
+	if (get32(ip + 12) != e->server || get16(ip + IP) != e->server_port)
 		return bad("answer: source");
 	if (get32(ip + 16) != e->client || get16(ip + IP + 2) != e->port)
 		return bad("answer: destination");
@@ -361,6 +393,7 @@ static struct arrival check(int side, const struct frame *f, const struct traffi
 	a.sent_ns = p.sent_ns;
 	if (a.verdict == V_FORWARDED) { /* order is checked at the first exit */
 		a.late = p.seq <= flows[p.flow].seq_in;
+		a.gap = p.seq > flows[p.flow].seq_in + 1;
 		if (!a.late)
 			flows[p.flow].seq_in = p.seq;
 	}

@@ -20,6 +20,7 @@ enum {
 	IP6 = 40,
 	FIRST_PORT = 1024,
 	SERVER_PORT = 7000,
+	SERVER_PORTS = 49151, /* RFC 4814, section 4.5: from 1 */
 	TTL = 64,
 	MARK_REQUEST = 0xb6a1,
 	MARK_ANSWER = 0xb6a2,
@@ -34,7 +35,7 @@ struct payload {
 
 struct ends {
 	uint32_t client, server;
-	unsigned port;
+	unsigned port, server_port;
 };
 
 /* Do the clients use IPv6 where the servers do not? */

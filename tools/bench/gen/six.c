@@ -117,8 +117,8 @@ void six_build(struct frame *f, int side, const struct ends *e, const struct pay
 	put16(ip6 + 4, len);
 	put16(ip6 + 6, 17 << 8 | TTL);
 	addresses(ip6, side, e);
-	put16(udp, side == LAN ? e->port : SERVER_PORT);
-	put16(udp + 2, side == LAN ? SERVER_PORT : e->port);
+	put16(udp, side == LAN ? e->port : e->server_port);
+	put16(udp + 2, side == LAN ? e->server_port : e->port);
 	put16(udp + 4, len);
 	memcpy(udp + UDP, p, sizeof(*p));
 	finish_udp(ip6);
@@ -188,7 +188,7 @@ const char *six_wrong(int side, const struct frame *f, const struct ends *e, uns
 	if (ip6[7] != TTL - plan.hops)
 		return "IPv6: hop limit";
 	if (get16(udp + (side == LAN ? 2 : 0)) != e->port ||
-	    get16(udp + (side == LAN ? 0 : 2)) != SERVER_PORT)
+	    get16(udp + (side == LAN ? 0 : 2)) != e->server_port)
 		return "IPv6: ports";
 	if (fold(udp6_sum(ip6, get16(udp + 4))) != 0xffff)
 		return "IPv6: UDP checksum";
