@@ -10,6 +10,7 @@ struct count_table;
 struct gw;
 struct interface;
 struct prefix;
+struct timing_rows;
 
 #define FORWARDER_SECTIONS 4 /* sections of keys that a forwarder reads, at most */
 #define FORWARDER_COUNTS   4 /* tables of counters that it has, at most */
@@ -118,6 +119,9 @@ struct forwarder {
 	 * of work; true when there is more to do at once. It asks for its next tick by gw_wake_at
 	 * where 100 ms are too long. */
 	bool (*tick)(struct gw *gw);
+	/* What is timed of it (stats/timing.h); its hook `show` gives timing_show then. NULL:
+	 * nothing. Frames that are timed may go to gw_frame past the hook `frames`. */
+	const struct timing_rows *timings;
 	/* Writes one line of a listing into buf and moves *cursor, which is 0 at first. False
 	 * behind the last line. An empty line means that a bounded search has found nothing yet;
 	 * it is not printed. NULL: no listings. */

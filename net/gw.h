@@ -17,6 +17,7 @@
 #include "net/stats/drop_log.h"
 #include "net/stats/gw_counts.h"
 #include "net/stats/notice_state.h"
+#include "net/stats/timing_state.h"
 #include "net/icmp_limit.h"
 #include "net/interface.h"
 #include "net/ip4/frag_table.h"
@@ -102,6 +103,7 @@ struct gw {
 	struct sntp sntp;
 	struct export export;
 	struct capture *capture; /* NULL: packets are not kept (capture/capture.h) */
+	struct timings timing;
 };
 
 /* Sets up a gateway from a configuration whose form was checked: interfaces, routes, neighbours,

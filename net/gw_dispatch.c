@@ -16,6 +16,7 @@
 #include "net/ip6/mld.h"
 #include "net/ip6/nd.h"
 #include "net/neigh/neigh.h"
+#include "net/stats/timing.h"
 #include "net/tcp/tcp.h"
 #include "net/vlan/vlan.h"
 
@@ -281,12 +282,13 @@ static __attribute__((noinline)) void frame(struct gw *gw, const struct interfac
 void gw_frame(struct gw *gw, struct pkt *p)
 {
 	const struct interface *in = &gw->iface[p->iface];
+	gw->timing.slow = true;
 	if (!service_takes(gw, in, p))
 		frame(gw, in, p);
 }
 
-/* Handles n frames that are counted. */
-ALWAYS_INLINE void frames(struct gw *gw, uint32_t iface, struct pkt **burst, uint32_t n)
+/* Handles n frames that are not timed. */
+ALWAYS_INLINE void untimed(struct gw *gw, uint32_t iface, struct pkt **burst, uint32_t n)
 {
 	if (gw->forwarder->frames) {
 		gw->forwarder->frames(gw, iface, burst, n);
@@ -295,6 +297,33 @@ ALWAYS_INLINE void frames(struct gw *gw, uint32_t iface, struct pkt **burst, uin
 	for (; n > 0; n--, burst++)
 		if (!service_takes(gw, &gw->iface[iface], *burst))
 			frame(gw, &gw->iface[iface], *burst);
+}
+
+/* Handles n frames while one is to be timed (stats/timing.h). */
+static __attribute__((noinline)) void timed(struct gw *gw, uint32_t iface, struct pkt **burst,
+                                            uint32_t n)
+{
+	struct interface *in = &gw->iface[iface];
+	for (; in->timing_due && n > 0; n--, burst++) {
+		uint64_t before = gw->counts.forwarded;
+		uint32_t start = timing_begin(gw, in);
+		if (gw->timing.steps_only)
+			gw_frame(gw, *burst);
+		else
+			untimed(gw, iface, burst, 1);
+		timing_finish(gw, in, start, gw->counts.forwarded != before);
+	}
+	if (n > 0)
+		untimed(gw, iface, burst, n);
+}
+
+/* Handles n frames that are counted. */
+ALWAYS_INLINE void frames(struct gw *gw, uint32_t iface, struct pkt **burst, uint32_t n)
+{
+	if (UNLIKELY(gw->iface[iface].timing_due))
+		timed(gw, iface, burst, n);
+	else
+		untimed(gw, iface, burst, n);
 }
 
 /* Hands what waits to the cards when a transmit queue is half full: a frame may leave as a few

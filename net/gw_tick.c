@@ -12,6 +12,7 @@
 #include "net/ip6/nd.h"
 #include "net/ra/ra.h"
 #include "net/neigh/neigh.h"
+#include "net/stats/timing.h"
 #include "net/setup/gw_routers.h"
 #include "net/sntp/sntp.h"
 #include "net/stats/notice.h"
@@ -50,6 +51,7 @@ bool gw_tick(struct gw *gw)
 			dhcp6_serve_tick(gw);
 		}
 	}
+	timing_tick(gw);
 	bool more = gw->forwarder->tick && gw->forwarder->tick(gw);
 	for (uint32_t i = 0; i < SERVICES_MAX; i++)
 		if (gw->service[i] && gw->service[i]->tick)

@@ -85,6 +85,7 @@ struct interface {
 	uint32_t mtu;                      /* of IP packets */
 	uint32_t mtu6;                     /* of IPv6 packets: no larger */
 	uint8_t hops6;                     /* hop limit of our own packets that leave the link */
+	uint8_t timing_due;                /* frames that may be timed now (stats/timing.h) */
 	uint32_t reachable_ms, retrans_ms; /* of its IPv6 neighbours (RFC 4861 section 6.3.2) */
 	struct address4 addr[NET_ADDRESSES];
 	uint32_t n_addr;

@@ -201,6 +201,7 @@ const struct forwarder forwarder_clat = {
         .port_take = nat_own_port_take,
         .port_give = nat_own_port_give,
         .tick = clat_tick,
+        .timings = &clat_timings,
         .show = clat_show,
         .host = clat_show_host,
 };

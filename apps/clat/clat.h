@@ -119,6 +119,7 @@ void clat_address_tick(struct gw *gw, struct clat *c);
 /* --- listings (clat_show.c) ------------------------------------------------------------------- */
 
 extern const struct count_table clat_counts, clat_filter_counts;
+extern const struct timing_rows clat_timings; /* net/stats/timing.h */
 bool clat_show(struct gw *gw, enum listing what, uint32_t *cursor, char *buf, size_t size);
 bool clat_show_host(const struct gw *gw, uint32_t *cursor, struct prefix *host, uint32_t *sessions);
 

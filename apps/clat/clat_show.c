@@ -25,6 +25,10 @@ static const void *filter(const struct gw *gw)
 
 const struct count_table clat_filter_counts = COUNT_TABLE(filter6_count, filter);
 
+const struct timing_rows clat_timings = {.way = TIMING_WAYS_IN_OUT,
+                                         .steps = TIMING_BIT(TIMING_LOOKUP) |
+                                                  TIMING_BIT(TIMING_ADD) | TIMING_BIT(TIMING_SLOW)};
+
 static bool show_own(struct gw *gw, uint32_t *cursor, char *buf, size_t size)
 {
 	return !clat_of(gw)->routed && nat_show(gw, SHOW_SESSIONS, cursor, buf, size);
@@ -32,6 +36,8 @@ static bool show_own(struct gw *gw, uint32_t *cursor, char *buf, size_t size)
 
 bool clat_show(struct gw *gw, enum listing what, uint32_t *cursor, char *buf, size_t size)
 {
+	if (what == SHOW_TIMINGS)
+		return timing_show(gw, cursor, buf, size);
 	return what == SHOW_SESSIONS &&
 	       filter6_show_behind(gw, &clat_of(gw)->filter, cursor, buf, size, show_own);
 }

@@ -84,9 +84,10 @@ ALWAYS_INLINE enum verdict port_out(struct gw *gw, struct nat *n, struct pkt *p,
 	if (UNLIKELY(!nat_l4_complete(l4, p->l4_len, proto, p->flags & PKT_FRAGMENT)))
 		return gw_drop(gw, p, DROP_L4_HEADER);
 	const struct ip4_hdr *h = ip4_header(p);
-	uint32_t ports = load32(l4);
+	uint32_t ports = load32(l4), clock = timing_start(gw);
 	struct nat_session *s =
 	        nat_session_find(&n->table, proto, ip4_raw(h->from), ip4_raw(h->to), ports);
+	timing_end(gw, TIMING_LOOKUP, clock);
 	if (!s && !(s = nat_open_out(gw, n, p, proto, ports, &v)))
 		return v;
 	if (proto == NAT_TCP)
@@ -130,8 +131,10 @@ ALWAYS_INLINE enum verdict port_in(struct gw *gw, struct nat *n, struct pkt *p, 
 	enum verdict v = V_DROP;
 	if (UNLIKELY(!nat_l4_complete(l4, p->l4_len, proto, p->flags & PKT_FRAGMENT)))
 		return gw_drop(gw, p, DROP_L4_HEADER);
+	uint32_t clock = timing_start(gw);
 	struct nat_session *s = nat_session_at_port(&n->table, external, proto, load16(l4 + 2),
 	                                            ip4_raw(ip4_header(p)->from), load16(l4));
+	timing_end(gw, TIMING_LOOKUP, clock);
 	if (UNLIKELY(!s) && !(s = find_or_open_in(gw, n, p, proto, external, &v)))
 		return v;
 	if (UNLIKELY(nat_route_in(gw, p, s->in_ip) != V_SEND))

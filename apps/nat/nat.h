@@ -9,6 +9,7 @@
 #include "net/lib/csum.h"
 #include "net/gw.h"
 #include "net/ip4/ip4.h"
+#include "net/stats/timing.h"
 
 struct nat {
 	const char *name; /* of the application, with which its keys begin */
@@ -70,6 +71,8 @@ uint32_t nat_flow_beside(struct gw *gw, const struct interface *in, struct pkt *
 bool nat_flow_partial_beside(struct gw *gw, const struct interface *in, struct pkt *p,
                              enum nat_side side);
 extern const struct count_table nat_counts;
+/* What is timed of an application that has such sessions and a fast path. */
+extern const struct timing_rows nat_timings;
 /* Writes a session of an inside host with IPv4 as a line into buf. */
 void nat_show_session(const struct gw *gw, const struct nat *n, const struct nat_session *s,
                       char *buf, size_t size);

@@ -58,6 +58,8 @@ static bool show_own(struct gw *gw, uint32_t *cursor, char *buf, size_t size)
 /* The sessions of the filter are behind those of the NAT. */
 static bool show(struct gw *gw, enum listing what, uint32_t *cursor, char *buf, size_t size)
 {
+	if (what == SHOW_TIMINGS)
+		return timing_show(gw, cursor, buf, size);
 	return what == SHOW_SESSIONS &&
 	       filter6_show_behind(gw, filter_of(gw), cursor, buf, size, show_own);
 }
@@ -86,6 +88,7 @@ const struct forwarder forwarder_nat = {
         .port_take = nat_own_port_take,
         .port_give = nat_own_port_give,
         .tick = tick,
+        .timings = &nat_timings,
         .show = show,
         .host = nat_show_host,
 };

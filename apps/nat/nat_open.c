@@ -31,9 +31,9 @@ static bool at_limit(const struct nat *n, uint32_t in_ip)
 	return n->host_limit && nat_host_sessions(&n->table, in_ip) >= n->host_limit;
 }
 
-struct nat_session *nat_open_session_out(struct gw *gw, struct nat *n, uint8_t proto,
-                                         uint32_t in_ip, uint32_t rem_ip, uint32_t ports,
-                                         enum drop *why)
+static struct nat_session *open_session_out(struct gw *gw, struct nat *n, uint8_t proto,
+                                            uint32_t in_ip, uint32_t rem_ip, uint32_t ports,
+                                            enum drop *why)
 {
 	struct nat_table *t = &n->table;
 	enum nat_lack lack = NAT_HAS_ALL;
@@ -71,6 +71,17 @@ struct nat_session *nat_open_session_out(struct gw *gw, struct nat *n, uint8_t p
 	if (s && proto == NAT_TCP)
 		nat_syn_solicited(&n->syns, rem_ip, m->ext_ip,
 		                  ports >> 16 | (uint32_t)m->ext_port << 16);
+	return s;
+}
+
+struct nat_session *nat_open_session_out(struct gw *gw, struct nat *n, uint8_t proto,
+                                         uint32_t in_ip, uint32_t rem_ip, uint32_t ports,
+                                         enum drop *why)
+{
+	uint32_t clock = timing_start(gw);
+	struct nat_session *s = open_session_out(gw, n, proto, in_ip, rem_ip, ports, why);
+	if (LIKELY(s))
+		timing_end(gw, TIMING_ADD, clock);
 	return s;
 }
 
@@ -137,7 +148,7 @@ enum drop nat_open_session_in(struct gw *gw, struct nat *n, struct nat_mapping *
 	struct nat_table *t = &n->table;
 	if (at_limit(n, m->in_ip))
 		return DROP_HOST_LIMIT;
-	uint32_t most_s = NAT_LIFE_S;
+	uint32_t most_s = NAT_LIFE_S, clock = timing_start(gw);
 	bool room = t->n_sessions < t->size;
 	if (m->is_static) { /* a forwarded service has the share of a host */
 		room = room || nat_evict_session(t, m->in_ip, m);
@@ -152,6 +163,7 @@ enum drop nat_open_session_in(struct gw *gw, struct nat *n, struct nat_mapping *
 		return DROP_TABLE_FULL; /* without an error to the outside */
 	}
 	nat_session_uninvited(t, *s);
+	timing_end(gw, TIMING_ADD, clock);
 	if (m->proto == NAT_TCP) /* an earlier SYN of the same connection needs no answer now */
 		nat_syn_solicited(&n->syns, rem_ip, m->ext_ip,
 		                  rem_port | (uint32_t)m->ext_port << 16);

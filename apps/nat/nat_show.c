@@ -31,6 +31,11 @@ static const void *running(const struct gw *gw)
 
 const struct count_table nat_counts = COUNT_TABLE(count, running);
 
+const struct timing_rows nat_timings = {.way = TIMING_WAYS_IN_OUT,
+                                        .steps = TIMING_BIT(TIMING_LOOKUP) |
+                                                 TIMING_BIT(TIMING_ADD) | TIMING_BIT(TIMING_KNOWN) |
+                                                 TIMING_BIT(TIMING_SLOW)};
+
 void nat_show_session(const struct gw *gw, const struct nat *n, const struct nat_session *s,
                       char *buf, size_t size)
 {

@@ -258,6 +258,7 @@ const struct forwarder forwarder_nat64 = {
         .inside_stays = nat_blocks_stay,
         .tune = nat64_tune,
         .tick = nat64_tick,
+        .timings = &nat_timings,
         .show = nat64_show,
         .host = nat_show_host,
 };

@@ -131,7 +131,9 @@ static enum verdict find_way(struct gw *gw, struct nat64 *n, struct pkt *p, uint
 	if (proto == NAT_ICMP && p->data[p->l4] == ICMP_ECHO &&
 	    (p->flags & PKT_HAIRPIN || (m && !nat_inside_is6(m->in_ip))))
 		return no_binding(gw, n, p, external, proto, local);
+	uint32_t clock = timing_start(gw);
 	struct nat_session *s = nat_session_at_port(t, external, proto, local, from, remote);
+	timing_end(gw, TIMING_LOOKUP, clock);
 	if (!s) {
 		if (!m)
 			return no_binding(gw, n, p, external, proto, local);

@@ -183,8 +183,10 @@ static enum verdict find_way(struct gw *gw, struct nat64 *n, struct pkt *p, cons
 	uint32_t number = nat_inside_find(&n->inside, &ip6_header(p)->from);
 	struct nat_session *s = NULL;
 	enum verdict v = V_DROP;
+	uint32_t clock = timing_start(gw);
 	if (number != NAT_INSIDE_NONE)
 		s = nat_session_find(&n->nat.table, proto, number, x->to, ports);
+	timing_end(gw, TIMING_LOOKUP, clock);
 	if (!s && proto == NAT_TCP && !nat_tcp_opens(tcp))
 		return stray(gw, n, p, x, number, ports, prefix, w);
 	bool fresh = !s;

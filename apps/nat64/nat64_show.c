@@ -82,6 +82,8 @@ static bool show_session(struct gw *gw, uint32_t *cursor, char *buf, size_t size
 /* The sessions of the filter are behind those of the translator. */
 bool nat64_show(struct gw *gw, enum listing what, uint32_t *cursor, char *buf, size_t size)
 {
+	if (what == SHOW_TIMINGS)
+		return timing_show(gw, cursor, buf, size);
 	return what == SHOW_SESSIONS &&
 	       filter6_show_behind(gw, &nat64_of(gw)->filter, cursor, buf, size, show_session);
 }

@@ -336,7 +336,6 @@ static const char *ivi_init(struct gw *gw)
 	};
 	xlat_core_set_up(gw, &v->core, c->lowest_ipv6_mtu, c->mss_clamp, c->tos);
 	xlat_cache_set_up(gw, v->cache);
-	xlat_timing_set_up(gw, v);
 	const char *bad = set_form(v, gw->config);
 	if (!bad)
 		bad = set_nets(v, c);
@@ -455,6 +454,6 @@ const struct forwarder forwarder_ivi = {
         .no_neighbour = xlat_no_neighbour,
         .prefix64 = ivi_prefix64,
         .changed = ivi_changed,
-        .tick = xlat_timing_tick,
+        .timings = &ivi_timings,
         .show = ivi_show,
 };

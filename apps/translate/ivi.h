@@ -8,6 +8,7 @@
 
 /* Its counters and timings (net/forwarder.h). */
 extern const struct count_table ivi_counts;
+extern const struct timing_rows ivi_timings;
 bool ivi_show(struct gw *gw, enum listing what, uint32_t *cursor, char *buf, size_t size);
 
 #endif

@@ -12,4 +12,3 @@ SRC_HOT += apps/translate/xlat_cache.c
 SRC_HOT += apps/translate/xlat_icmp.c
 SRC     += apps/translate/xlat_keys.c
 SRC_HOT += apps/translate/xlat_partial.c
-SRC     += apps/translate/xlat_timing.c

@@ -7,7 +7,6 @@
  *   xlat46.c, xlat64.c            slow path: IPv4 to IPv6, IPv6 to IPv4
  *   xlat46_error.c, xlat64_error.c  ICMP errors with the packet that they quote
  *   xlat_icmp.c                   ICMP types, codes and MTUs in both directions
- *   xlat_timing.c                 cycles of single steps
  *
  * An IPv4 address that is called raw is a uint32_t in network byte order. */
 #ifndef APPS_TRANSLATE_XLAT_H
@@ -17,6 +16,7 @@
 #include "net/gw.h"
 #include "net/ip4/ip4.h"
 #include "net/ip6/ip6.h"
+#include "net/stats/timing.h"
 
 /* An IPv4 network whose addresses stand for IPv6 hosts; raw. */
 struct xlat_net {
@@ -31,29 +31,8 @@ struct xlat_net {
 #define XLAT_NETS     (XLAT_PREFIXES + XLAT_SHARES)
 #define XLAT_RESERVED (3u * INTERFACES * NET_ADDRESSES)
 
-/* Steps of the slow path that are timed; the last one is the whole fast path. */
-enum xlat_step {
-	XLAT_STEP_ADDRESS,
-	XLAT_STEP_HEADER,
-	XLAT_STEP_TCP,
-	XLAT_STEP_UDP,
-	XLAT_STEP_ICMP,
-	XLAT_STEP_CACHED,
-	XLAT_STEPS
-};
-
-/* What is timed of the next packet: nothing, the steps of the slow path, the fast path if it takes
- * the packet (else the steps). */
-enum xlat_due { XLAT_DUE_NOTHING, XLAT_DUE_STEPS, XLAT_DUE_ALL };
-
 /* Directions: IPv4 to IPv6, IPv6 to IPv4. */
 enum { XLAT_46, XLAT_64 };
-
-/* Cycles of one step. */
-struct xlat_timing {
-	uint64_t count, sum;
-	uint32_t max;
-};
 
 struct xlat_cache;
 
@@ -88,11 +67,6 @@ struct translator {
 	bool map_is6[EMBED_MAPS];    /* it certainly names IPv6 hosts */
 	bool map_is4[EMBED_MAPS];    /* it certainly names IPv4 hosts */
 	bool map_native[EMBED_MAPS]; /* as native_inside */
-	uint64_t sample_us;          /* when the next packet is to be timed */
-	uint32_t sample_seed;        /* of the times and kinds of samples */
-	enum xlat_due due[2];        /* by direction */
-	uint32_t idle_cycles;        /* cycles between two reads of the cycle counter */
-	struct xlat_timing timing[2][XLAT_STEPS];
 	struct embed_table maps;
 	struct xlat_cache *cache;
 };
@@ -177,35 +151,20 @@ ip6 xlat_error_source6(struct gw *gw, const struct translator *v, const ip6 *to)
  * selects the host (in fragments the port of the first one). Gives the verdict. */
 enum verdict xlat_shared(struct gw *gw, struct translator *v, struct pkt *p);
 
-/* --- timings (xlat_timing.c) ------------------------------------------------------ */
+/* --- timings (net/stats/timing.h) ------------------------------------------------- */
 
-/* From time to time one packet of each direction is timed. The other packets pay next to nothing
- * for that: whether one is due is looked up once a burst. */
-#define XLAT_SAMPLE_US 20000u /* on average */
-
-/* Measures the cost of reading the cycle counter; called once at start. */
-void xlat_timing_set_up(struct gw *gw, struct translator *v);
-
-/* Marks the next packet of each direction as due when it is time. The application's tick;
- * gives false: it did no other work. */
-bool xlat_timing_tick(struct gw *gw);
-
-/* Adds the cycles of one step. */
-void xlat_timing_note(struct translator *v, uint32_t cycles, unsigned direction,
-                      enum xlat_step step);
-
-/* The cycle counter at the start of a step; 0 when the packet is not timed. */
+/* The cycle counter at the start of a step; 0 when the packet is not timed, which the caller knows
+ * at compile time. */
 ALWAYS_INLINE uint32_t xlat_timing_start(const struct gw *gw, bool timed)
 {
 	return timed ? gw->cycles() : 0;
 }
 
 /* Adds the cycles since `start` to a step when the packet is timed. */
-ALWAYS_INLINE void xlat_timing_end(struct gw *gw, struct translator *v, bool timed, uint32_t start,
-                                   unsigned direction, enum xlat_step step)
+ALWAYS_INLINE void xlat_timing_end(struct gw *gw, bool timed, uint32_t start, enum timing_step step)
 {
 	if (timed)
-		xlat_timing_note(v, gw->cycles() - start, direction, step);
+		timing_note(gw, step, gw->cycles() - start);
 }
 
 /* --- the two directions ----------------------------------------------------------- */

@@ -341,11 +341,11 @@ static enum verdict no_route(struct gw *gw, const struct xlat_core *c, struct pk
 	return gw_drop(gw, p, DROP_NO_ROUTE);
 }
 
-static enum xlat_step step_of(const struct pkt *p)
+static enum timing_step step_of(const struct pkt *p)
 {
-	return p->proto == PROTO_TCP   ? XLAT_STEP_TCP
-	       : p->proto == PROTO_UDP ? XLAT_STEP_UDP
-	                               : XLAT_STEP_ICMP;
+	return p->proto == PROTO_TCP   ? TIMING_TCP
+	       : p->proto == PROTO_UDP ? TIMING_UDP
+	                               : TIMING_ICMP;
 }
 
 /* One body, compiled with and without a clock in it. */
@@ -362,7 +362,7 @@ ALWAYS_INLINE enum verdict translate(struct gw *gw, struct translator *v, struct
 	if (UNLIKELY(w != V_SEND))
 		return w;
 	x.delta = xlat_delta46(&x.from, &x.to, ip4_raw(h->from), ip4_raw(h->to));
-	xlat_timing_end(gw, v, timed, clock, XLAT_46, XLAT_STEP_ADDRESS);
+	xlat_timing_end(gw, timed, clock, TIMING_ADDRESS);
 
 	if (UNLIKELY(!ip6_route(gw, p, &x.to) || !interface_is_inside(p->out)))
 		return no_route(gw, &v->core, p);
@@ -378,12 +378,12 @@ ALWAYS_INLINE enum verdict translate(struct gw *gw, struct translator *v, struct
 		xlat_cache_note46(gw, v, p, ip4_raw(h->from), ip4_raw(h->to), &x);
 	clock = xlat_timing_start(gw, timed);
 	w = xlat46_change_l4(gw, &v->core, p, &x);
-	xlat_timing_end(gw, v, timed, clock, XLAT_46, step_of(p));
+	xlat_timing_end(gw, timed, clock, step_of(p));
 	if (UNLIKELY(w != V_SEND))
 		return w;
 	clock = xlat_timing_start(gw, timed);
 	w = xlat46_send(gw, &v->core, p, &x);
-	xlat_timing_end(gw, v, timed, clock, XLAT_46, XLAT_STEP_HEADER);
+	xlat_timing_end(gw, timed, clock, TIMING_HEADER);
 	return w;
 }
 
@@ -392,14 +392,13 @@ static __attribute__((noinline)) enum verdict translate_timed(struct gw *gw, str
                                                               const struct embed_map *m,
                                                               uint32_t port)
 {
-	v->due[XLAT_46] = XLAT_DUE_NOTHING;
 	return translate(gw, v, p, m, port, true);
 }
 
 enum verdict xlat46(struct gw *gw, struct translator *v, struct pkt *p, const struct embed_map *m,
                     uint32_t port)
 {
-	if (UNLIKELY(v->due[XLAT_46] == XLAT_DUE_STEPS))
+	if (UNLIKELY(gw->timing.on))
 		return translate_timed(gw, v, p, m, port);
 	return translate(gw, v, p, m, port, false);
 }

@@ -372,11 +372,9 @@ static inline bool is_error(const struct pkt *p, const struct xlat64 *x)
 	       xlat_is_error6(p->data[x->l4]);
 }
 
-static inline enum xlat_step step_of(uint8_t proto)
+static inline enum timing_step step_of(uint8_t proto)
 {
-	return proto == PROTO_TCP   ? XLAT_STEP_TCP
-	       : proto == PROTO_UDP ? XLAT_STEP_UDP
-	                            : XLAT_STEP_ICMP;
+	return proto == PROTO_TCP ? TIMING_TCP : proto == PROTO_UDP ? TIMING_UDP : TIMING_ICMP;
 }
 
 /* One body, compiled with and without a clock in it. */
@@ -400,7 +398,7 @@ ALWAYS_INLINE enum verdict translate(struct gw *gw, struct translator *v, struct
 	if (UNLIKELY(w != V_SEND))
 		return w;
 	x.delta = (uint16_t)~xlat_delta46(&h->from, &h->to, x.from, x.to);
-	xlat_timing_end(gw, v, timed, clock, XLAT_64, XLAT_STEP_ADDRESS);
+	xlat_timing_end(gw, timed, clock, TIMING_ADDRESS);
 
 	if (UNLIKELY(error)) {
 		w = xlat64_quote(gw, v, p, &x);
@@ -419,25 +417,24 @@ ALWAYS_INLINE enum verdict translate(struct gw *gw, struct translator *v, struct
 		xlat_cache_note64(gw, v, p, &h->from, &h->to, &x);
 	clock = xlat_timing_start(gw, timed);
 	xlat64_change_l4(&v->core, p, &x);
-	xlat_timing_end(gw, v, timed, clock, XLAT_64, step_of(x.proto));
+	xlat_timing_end(gw, timed, clock, step_of(x.proto));
 	if (UNLIKELY(x.hairpin))
 		return hairpin(gw, v, p, &x);
 	clock = xlat_timing_start(gw, timed);
 	w = xlat64_replace_header(gw, &v->core, p, &x);
-	xlat_timing_end(gw, v, timed, clock, XLAT_64, XLAT_STEP_HEADER);
+	xlat_timing_end(gw, timed, clock, TIMING_HEADER);
 	return w;
 }
 
 static __attribute__((noinline)) enum verdict translate_timed(struct gw *gw, struct translator *v,
                                                               struct pkt *p)
 {
-	v->due[XLAT_64] = XLAT_DUE_NOTHING;
 	return translate(gw, v, p, true);
 }
 
 enum verdict xlat64(struct gw *gw, struct translator *v, struct pkt *p)
 {
-	if (UNLIKELY(v->due[XLAT_64] == XLAT_DUE_STEPS))
+	if (UNLIKELY(gw->timing.on))
 		return translate_timed(gw, v, p);
 	return translate(gw, v, p, false);
 }

@@ -193,24 +193,6 @@ static __attribute__((noinline)) uint32_t pass64(struct gw *gw, const struct int
 	             flow_forward(gw, in, burst, n, FAMILY_IP6, IP4_MIN, find64, rewrite64));
 }
 
-/* Handles a packet while one is to be timed: here, or, when the cache does not know it, by its
- * steps in the slow path. */
-static __attribute__((noinline)) void time_packet(struct gw *gw, const struct interface *in,
-                                                  struct pkt *p, unsigned direction)
-{
-	struct translator *v = gw->state;
-	if (v->due[direction] == XLAT_DUE_ALL) {
-		uint32_t clock = gw->cycles();
-		if (direction == XLAT_46 ? pass46(gw, in, &p, 1) : pass64(gw, in, &p, 1)) {
-			xlat_timing_note(v, gw->cycles() - clock, direction, XLAT_STEP_CACHED);
-			v->due[direction] = XLAT_DUE_NOTHING;
-			return;
-		}
-		v->due[direction] = XLAT_DUE_STEPS;
-	}
-	gw_frame(gw, p);
-}
-
 static __attribute__((noinline)) bool partial64(struct gw *gw, uint32_t iface, struct pkt *p)
 {
 	uint32_t n = p->segments;
@@ -230,11 +212,7 @@ bool xlat_cache_partial(struct gw *gw, uint32_t iface, struct pkt *p)
 
 void xlat_cache_frames(struct gw *gw, uint32_t iface, struct pkt **burst, uint32_t n)
 {
-	const struct translator *v = gw->state;
-	unsigned direction = interface_is_inside(iface) ? XLAT_64 : XLAT_46;
-	for (; UNLIKELY(v->due[direction] != XLAT_DUE_NOTHING) && n > 0; n--)
-		time_packet(gw, &gw->iface[iface], *burst++, direction);
-	if (direction == XLAT_64)
+	if (interface_is_inside(iface))
 		flow_frames(gw, iface, burst, n, pass64);
 	else
 		flow_frames(gw, iface, burst, n, pass46);

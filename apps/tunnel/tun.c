@@ -93,6 +93,8 @@ static const struct count_table tun_counts = COUNT_TABLE(count, state);
 
 static bool tun_show(struct gw *gw, enum listing what, uint32_t *cursor, char *buf, size_t size)
 {
+	if (what == SHOW_TIMINGS)
+		return timing_show(gw, cursor, buf, size);
 	return tun_of(gw)->has_nat && nat_show(gw, what, cursor, buf, size);
 }
 
@@ -119,6 +121,7 @@ const struct forwarder forwarder_tun = {
         .port_give = tun_port_give,
         .ip6 = tun_ip6,
         .tick = tun_tick,
+        .timings = &nat_timings,
         .show = tun_show,
         .host = tun_show_host,
 };

@@ -18,6 +18,7 @@
 #include "net/ra/ra.h"
 #include "net/neigh/neigh.h"
 #include "net/sntp/sntp.h"
+#include "net/stats/timing.h"
 #include "net/export/export.h"
 #include "net/vlan/vlan.h"
 
@@ -99,6 +100,7 @@ const char *gw_init(struct gw *gw)
 		bad = gw_setup_neighbours6(gw);
 	if (!bad)
 		start_autoconf(gw);
+	timing_init(gw);
 	if (!bad)
 		bad = gw->forwarder->init(gw);
 	if (!bad)

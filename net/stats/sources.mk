@@ -5,3 +5,4 @@ SRC     += net/stats/drop_text.c
 SRC     += net/stats/gw_show.c
 SRC     += net/stats/lines.c
 SRC     += net/stats/notice.c
+SRC     += net/stats/timing.c

@@ -49,6 +49,18 @@ def test_answers(gateway: Lab) -> None:
     assert "no-such-thing" in console.command("no-such-thing") or "help" in console.command("no-such-thing")
 
 
+def test_timings(gateway: Lab) -> None:
+    """Packets are timed as they pass, both ways."""
+    gateway.lan.run("ping", "-q", "-i", "0.01", "-c", "300", net.FAR_SERVER, timeout=60)
+    rows = re.findall(r"^(in|out) (\w+) count=(\d+) mean=(\d+) max=(\d+)", gateway.console.command("timings"),
+                      re.MULTILINE)
+    assert [row[:2] for row in rows] == [(way, step) for way in ("in", "out")
+                                         for step in ("lookup", "add", "known", "slow")]
+    passed = [row for row in rows if row[1] in ("known", "slow") and int(row[2]) > 0]
+    assert {row[0] for row in passed} == {"in", "out"}, rows
+    assert all(0 < int(mean) <= int(most) for _, _, _, mean, most in passed), rows
+
+
 def test_form_of_lines(gateway: Lab) -> None:
     """Output lines end with CR LF; CR or LF alone ends an input line; input is echoed; backspace deletes a
     character."""

@@ -466,7 +466,7 @@ def test_timings(boot_ivi: Boot, nic: str) -> None:
     rows = {way: (int(count), int(mean), int(most)) for way, count, mean, most in
             re.findall(r"^(\w+ \w+) count=(\d+) mean=(\d+) max=(\d+)", said, re.MULTILINE)}
     assert list(rows) == [f"{way} {row}" for way in ("4to6", "6to4")
-                          for row in ("address", "header", "tcp", "udp", "icmp", "known")]
+                          for row in ("address", "header", "tcp", "udp", "icmp", "known", "slow")]
     for name in ("4to6 address", "4to6 header", "4to6 icmp", "6to4 address", "6to4 header", "6to4 icmp"):
         count, mean, most = rows[name]
         assert count >= 4 and 0 < mean <= most, said

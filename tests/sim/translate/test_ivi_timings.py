@@ -22,7 +22,7 @@ def test_timings(ivi: Gateway) -> None:
         from4(ivi, to_six() / ICMP())
         from6(ivi, to_four() / ICMPv6EchoRequest())
     found = timings(ivi)
-    rows = ("address", "header", "tcp", "udp", "icmp", "known")
+    rows = ("address", "header", "tcp", "udp", "icmp", "known", "slow")
     assert list(found) == [f"{way} {row}" for way in ("4to6", "6to4") for row in rows]
     for way in ("4to6", "6to4"):
         assert found[f"{way} header"] == found[f"{way} address"] >= 10
@@ -39,6 +39,7 @@ def test_timings_of_packets_that_the_fast_path_never_takes(ivi: Gateway) -> None
             from6(ivi, to_four() / ICMPv6EchoRequest())
     found = timings(ivi)
     assert found["4to6 icmp"] == found["6to4 icmp"] == 20 and found["4to6 known"] == found["6to4 known"] == 0
+    assert 0 < found["4to6 slow"] == found["6to4 slow"] < 20
 
 
 def test_timings_cost_nothing_in_between(ivi: Gateway) -> None:
