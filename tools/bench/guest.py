@@ -306,7 +306,7 @@ class Guest:
                     name = (task / "comm").read_text(encoding="latin-1")
                 except OSError:
                     continue
-                if name.startswith("CPU 0"):
+                if name.startswith(("CPU 0", "ALL CPUs")):  # the second: with -icount
                     self.vcpu = int(task.name)
                     os.sched_setaffinity(self.vcpu, {self.setup.cores[0]})
                     return True
