@@ -11,11 +11,13 @@ from typing import TYPE_CHECKING
 from page import Line, lines
 from paper import COMPARISONS, Comparison
 from results import Findings
+from sections import title_of
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
 
+LOSSES = "loss by rate"  # the name of the plot that belongs to no table
 Point = tuple[float, float | None, float | None]
 
 
@@ -30,6 +32,20 @@ def _panel(axis: Axes, one: Comparison, points: list[Point], titles: list[str]) 
     axis.set_ylim(bottom=0)
     axis.grid(alpha=0.3)
     axis.legend(fontsize=8)
+
+
+def _losses(axis: Axes, found: Findings) -> None:
+    """RFC 2544, section 26.3: loss by offered rate, a line for each guest."""
+    for row in found.rows("8219"):
+        values = [(x, found.value("8219", row, "loss, %", x)) for x in found.points("8219", "loss, %")]
+        drawn = [(x, value.median) for x, value in values if value]
+        if drawn:
+            axis.plot(*zip(*drawn, strict=True), "o-", label=title_of(row), markersize=3)
+    axis.set_xlabel("offered, % of full load")
+    axis.set_ylabel("lost, %")
+    axis.set_ylim(bottom=0)
+    axis.grid(alpha=0.3)
+    axis.legend(fontsize=7)
 
 
 def _pairs(listed: list[Line], ours: bool) -> list[Point]:
@@ -68,4 +84,13 @@ def draw(found: Findings, folder: Path) -> dict[str, str]:
         figure.savefig(folder / f"{name}.svg", metadata={"Date": None})
         pyplot.close(figure)
         written[one.title] = f"{name}.png"
+    if found.points("8219", "loss, %"):
+        figure, axis = pyplot.subplots(figsize=(7, 3.6))
+        _losses(axis, found)
+        figure.tight_layout()
+        folder.mkdir(parents=True, exist_ok=True)
+        figure.savefig(folder / "loss-by-rate.png", dpi=80, metadata={"Software": None})
+        figure.savefig(folder / "loss-by-rate.svg", metadata={"Date": None})
+        pyplot.close(figure)
+        written[LOSSES] = "loss-by-rate.png"
     return written

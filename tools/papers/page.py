@@ -8,12 +8,23 @@ import statistics
 from dataclasses import dataclass
 from pathlib import Path
 
-import guest
+import sections
 import target
-from paper import ABSENT, COMPARISONS, WRONG, Comparison, Transcript
+from paper import ABSENT, CANNOT, COMPARISONS, SAME, Comparison, Transcript, wrong
 from results import Effort, Findings, Value, number
 
 STRONGER = 1.1  # a ratio this many times theirs is stronger
+SAME_SIZE = 0.02  # of the logarithm of a ratio: less is no difference
+
+
+def ratio(first: float | None, second: float | None, less_is_better: bool) -> float | None:
+    """How many times better the first one is; infinity if one of them is at 0, where nothing is better."""
+    if first is None or second is None:
+        return None
+    if first == second:
+        return 1.0
+    better, worse = (second, first) if less_is_better else (first, second)
+    return better / worse if worse else math.inf
 
 
 @dataclass(frozen=True)
@@ -24,17 +35,12 @@ class Line:
     theirs: tuple[float | None, float | None]
     ours: tuple[Value | None, Value | None]
     floor: Value | None
+    why: tuple[str, str] = ("", "")  # why ours are missing
 
     def ratios(self, less_is_better: bool) -> tuple[float | None, float | None]:
         """How many times better the first of each pair is."""
-
-        def of(first: float | None, second: float | None) -> float | None:
-            if not first or not second:
-                return None
-            return second / first if less_is_better else first / second
-
         ours = tuple(value.median if value else None for value in self.ours)
-        return of(*self.theirs), of(ours[0], ours[1])
+        return ratio(*self.theirs, less_is_better), ratio(ours[0], ours[1], less_is_better)
 
 
 def lines(one: Comparison, found: Findings) -> list[Line]:
@@ -45,151 +51,142 @@ def lines(one: Comparison, found: Findings) -> list[Line]:
         return Transcript(name or one.name).column(one.x, column)
 
     columns = [theirs(curve.key) for curve in one.theirs]
-    first = target.ROW.name if found.of_box() else one.ours[0].key
+    rows = (target.ROW.name if found.of_box() else one.ours[0].key, one.ours[1].key)
     points = sorted(set(columns[0]) | set(found.points(one.part, one.what)))
     return [
         Line(
             x,
             (columns[0].get(x), columns[1].get(x)),
-            (found.value(one.part, first, one.what, x), found.value(one.part, one.ours[1].key, one.what, x)),
+            (found.value(one.part, rows[0], one.what, x), found.value(one.part, rows[1], one.what, x)),
             found.value(one.part, one.floor, one.what, x) if one.floor else None,
+            (found.why(one.part, rows[0], one.what, x), found.why(one.part, rows[1], one.what, x)),
         )
         for x in points
     ]
 
 
-def mean_ratios(one: Comparison, listed: list[Line]) -> tuple[float | None, float | None]:
-    """The medians of their ratios and of ours, over the points that both have."""
+def compared(one: Comparison, listed: list[Line]) -> tuple[float | None, float | None]:
+    """Their ratio and ours: the medians over the points that both have; or, of a plateau, that of the most which each
+    system reached."""
+    if one.plateau:
+        tops = [
+            max((value for value in column if value is not None), default=None)
+            for column in (
+                *zip(*(line.theirs for line in listed), strict=True),
+                *zip(*([value.median if value else None for value in line.ours] for line in listed), strict=True),
+            )
+        ]
+        return ratio(tops[0], tops[1], one.less_is_better), ratio(tops[2], tops[3], one.less_is_better)
     pairs = [line.ratios(one.less_is_better) for line in listed]
-    both = [(theirs, ours) for theirs, ours in pairs if theirs and ours]
+    both = [(theirs, ours) for theirs, ours in pairs if theirs is not None and ours is not None]
     if not both:
         return None, None
     return statistics.median(pair[0] for pair in both), statistics.median(pair[1] for pair in both)
 
 
+def _size(value: float) -> float:
+    """The logarithm of a ratio, which may be 0 or infinite."""
+    return math.log(value) if 0 < value < math.inf else math.copysign(math.inf, value - 1)
+
+
 def verdict(theirs: float | None, ours: float | None) -> str:
+    """What our ratio says about theirs, by rule."""
     if theirs is None or ours is None:
         return "not measured"
-    if (theirs > 1) != (ours > 1) and abs(math.log(ours)) > 0.02:
-        return "not reproduced"
-    if abs(math.log(ours)) <= 0.02:
+    if abs(_size(ours)) <= SAME_SIZE:
         return "no difference here"
-    return "stronger" if abs(math.log(ours)) > abs(math.log(theirs)) * STRONGER else "same direction"
-
-
-def _text(value: float | Value | None) -> str:
-    if value is None:
-        return "–"
-    return str(value) if isinstance(value, Value) else number(value)
+    if abs(_size(theirs)) <= SAME_SIZE:
+        return "a difference only here"
+    if (_size(theirs) > 0) != (_size(ours) > 0):
+        return "not reproduced"
+    return "stronger" if abs(_size(ours)) > abs(_size(theirs)) * STRONGER else "same direction"
 
 
 def _times(value: float | None) -> str:
     return "–" if value is None else f"{number(value)} x"
 
 
-def _table(header: list[str], rows: list[list[str]]) -> list[str]:
-    return [f"| {' | '.join(words)} |" for words in (header, ["---"] * len(header), *rows)] + [""]
-
-
 def comparison(one: Comparison, found: Findings, picture: str) -> list[str]:
-    listed = lines(one, found)
+    """The section of one table. With a box there is nothing of ours to compare it with."""
+    listed, box = lines(one, found), found.of_box()
     unit = one.what.rpartition(", ")[2] if ", " in one.what else one.what
     header = [one.x_title, *(f"{curve.title}, paper" for curve in one.theirs), "ratio"]
-    titles = [target.ROW.title if found.of_box() else one.ours[0].title, one.ours[1].title]
-    header += [*titles, *(["floor"] if one.floor else []), "ratio"]
+    header += [target.ROW.title] if box else [one.ours[0].title, one.ours[1].title]
+    header += [*(["floor"] if one.floor and not box else []), *([] if box else ["ratio"])]
     rows = []
     for line in listed:
         theirs, ours = line.ratios(one.less_is_better)
-        rows.append([f"{line.x:,g}", *map(_text, line.theirs), _times(theirs), *map(_text, line.ours)])
-        rows[-1] += [*([_text(line.floor)] if one.floor else []), _times(ours)]
+        cells = [sections.text_of(value, why) for value, why in zip(line.ours, line.why, strict=True)]
+        rows.append([f"{line.x:,g}", *map(sections.text_of, line.theirs), _times(theirs), *cells[: 1 if box else 2]])
+        if not box:
+            rows[-1] += [*([sections.text_of(line.floor)] if one.floor else []), _times(ours)]
     text = [f"### Table {one.table}: {one.title}", ""]
     text += [f"Paper: {'; '.join(Transcript(one.name).source[-2:])}. Figures: {unit}.", ""]
-    text += _table(header, rows)
+    text += [f"**In doubt:** {found.doubt(one.part)}.", ""] if found.doubt(one.part) else []
+    text += sections.table(header, rows)
     text += [f"![Table {one.table}: {one.title}]({picture})", ""] if picture else []
-    return [*text, f"What differs: {one.differs}", ""]
+    if box:
+        return text
+    text += [f"What is the same: {SAME[one.part]}", ""] if one.part in SAME else []
+    text += [f"What differs: {one.differs}", ""]
+    text += [f"What cannot be said: {CANNOT[one.part]}", ""] if one.part in CANNOT else []
+    return text
 
 
 def summary(found: Findings) -> list[str]:
+    """A line for each claim of the papers: their ratio, ours, the verdict."""
     rows = []
     for one in COMPARISONS:
-        theirs, ours = mean_ratios(one, lines(one, found))
-        rows.append([one.table, one.title, _times(theirs), _times(ours), verdict(theirs, ours)])
-    rows += [[table, title, "–", "–", f"not measured: {why}"] for table, title, why in ABSENT]
-    return _table(["table", "what", "their ratio", "our ratio", "verdict"], rows)
+        if not one.ranked:
+            continue
+        theirs, ours = compared(one, lines(one, found))
+        said = verdict(theirs, ours)
+        if found.doubt(one.part) and ours is not None:
+            said += " (in doubt: the machine was busy)"
+        rows.append([one.table, one.title, _times(theirs), _times(ours), said])
+    rows += [[name, title, "–", "–", f"not measured: {why}"] for name, title, why in ABSENT]
+    return sections.table(["table", "what", "their ratio", "our ratio", "verdict"], rows)
 
 
-def own_table(found: Findings, part: str, x_title: str, whats: list[str]) -> list[str]:
-    """Figures without a counterpart in the papers: a line for each guest and point."""
-    rows = []
-    for what in whats:
-        for x in found.points(part, what):
-            guests = dict.fromkeys(one.row for one in found.figures if (one.part, one.what, one.x) == (part, what, x))
-            for row in guests:
-                value = found.value(part, row, what, x)
-                title = target.ROW.title if row == target.ROW.name else guest.ROWS[row].title
-                rows.append([what, f"{x:,g}" if x else "–", title, _text(value)])
-    if not rows:
-        return ["Not measured.", ""]
-    return _table(["what", x_title, "guest", "figure"], rows)
-
-
-RFC8219 = [
-    "throughput, frames/s each way", "0.1 % lost, frames/s each way", "full load, frames/s", "typical latency, µs",
-    "worst case latency (99.9 %), µs", "packet delay variation, µs", "inter-packet delay variation, median, µs",
-    "inter-packet delay variation, most, µs",
-]  # fmt: skip
-
-
-def rfc_sections(found: Findings) -> list[str]:
-    held = list(dict.fromkeys(one.what for one in found.figures if one.part == "9693" and "proved" in one.what))
-    text = ["## RFC 8219 and RFC 9004", ""]
-    text += [
-        "Over vhost-user. A frame that the gateway has no room for is lost. A trial ends when nothing has come for a"
-        " quarter of a second. Both directions at once for the throughput; one for latency, at the throughput found"
-        " (or, if no rate was without loss, at a tenth of that with 0.1 %)."
-        " The full load is one way. Recovery and reset (RFC 2544, 26.5 and 26.6) are not measured.", "",
+def _begin(found: Findings, effort: Effort) -> list[str]:
+    """What holds for the whole page."""
+    repeated = "1 repetition" if effort.runs == 1 else f"{effort.runs} repetitions"
+    text = [
+        f"{repeated}; trials of {effort.seconds:g} s, the last of a search {effort.last:g} s. Medians, with the 1st and"
+        " the 99th percentile in brackets; a number in square brackets says how many repetitions a figure has if they"
+        " are fewer."
+        + ("" if effort.name == "rfc" else " RFC 8219 asks for 60 s and 20 repetitions: these are fewer."), "",
     ]  # fmt: skip
-    text += own_table(found, "8219", "frame, bytes", RFC8219)
-    text += ["Loss by offered rate, in percent of the full load, with frames of 64 bytes:", ""]
-    text += own_table(found, "8219", "% of full load", ["loss, %"])
-    text += ["Bursts (RFC 9004) and full load by the number of flows (RFC 8219, section 10.2):", ""]
-    text += own_table(found, "8219", "flows", ["longest burst, frames", "full load by flows, frames/s"])
-    text += ["## RFC 9693", ""]
-    text += [
-        "Each trial opens 4,000 connections that were never opened before, with a first packet each. The table is not"
-        " emptied between trials; it has room for all of them.", "",
+    if found.of_box():
+        return [
+            "The papers' bare PC was a Pentium 4. The box was measured over two Ethernet interfaces of a PC that was"
+            " all hosts.", "", *text,
+        ]  # fmt: skip
+    return [
+        "Theirs is a Pentium 4 PC, in time. Ours is an emulator without caches or buses, with Linux 6.1 beside it in"
+        " the same run. Compare ratios with ratios, not milliseconds with milliseconds.", "", *text,
+        "A ratio is how many times better the first of two is. A verdict compares the median ratio of the points that"
+        " both have; for table VII, where all are equal until one is full, the ratio of the most that each processed."
+        f" *Stronger* is a tenth more (of its logarithm) than the paper's; one within {SAME_SIZE * 100:.0f} % of 1 is"
+        " *no difference*.", "",
+        f"Two runs agree if the ranges of a figure overlap, each at least {sections.SPREAD * 100:.0f} % to either side"
+        " of its median (`tools/papers/run --compare FILE`).", "",
     ]  # fmt: skip
-    text += own_table(found, "9693", "–", ["new connections/s", *held])
-    text += ["## DNS64: RFC 8219, section 9.2, and answers by questions in flight", ""]
-    text += own_table(found, "DNS-search", "–", ["all answered, questions/s"])
-    text += own_table(found, "DNS-loop", "in flight", ["answers/s", "256 answers, ms", "vCPU, %"])
-    text += ["## Calls: mean opinion score", ""]
-    text += ["The paper has none. E-model of ITU-T G.107 for G.711 without loss concealment, jitter buffer 60 ms.", ""]
-    text += own_table(found, "X", "behind, Mbit/s", ["MOS"])
-    text += ["## Table XVI: translation times of `ivi`, in cycles of the guest's clock", ""]
-    text += ["46 is IPv4 to IPv6. Linux has no such counters; the paper's are in docs/papers.", ""]
-    steps = list(dict.fromkeys(one.what for one in found.figures if one.part == "XVI"))
-    return text + own_table(found, "XVI", "direction", steps)
 
 
 def markdown(found: Findings, effort: Effort, made: str, pictures: dict[str, str]) -> str:
     """The page. `made` says when, where and by which command; `pictures` are paths by the comparison's title."""
-    text = ["# The papers, measured again", "", made, ""]
-    text += [
-        "Theirs is a Pentium 4 PC, in time. Ours is an emulator without caches or buses, with Linux 6.1 beside it in"
-        " the same run. Compare ratios with ratios, not milliseconds with milliseconds.", "",
-        f"{effort.runs} repetitions; trials of {effort.seconds:g} s, the last of a search {effort.last:g} s. Medians,"
-        " with the 1st and the 99th percentile in brackets."
-        + ("" if effort.name == "rfc" else " RFC 8219 asks for 60 s and 20 repetitions: these are fewer."), "",
-        "A ratio is how many times better the first of two is. A verdict compares the median ratio of the points that"
-        " both have: *stronger* is a tenth more (of its logarithm) than the paper's.", "", "## Summary", "",
-    ]  # fmt: skip
-    text += summary(found) + ["## The papers' tables", ""]
-    for one in COMPARISONS:
-        text += comparison(one, found, pictures.get(one.title, ""))
-    text += rfc_sections(found)
-    text += ["## What we found wrong", "", *(f"* {line}" for line in WRONG), ""]
+    text = ["# The papers, measured again", "", made, "", *_begin(found, effort)]
+    box = found.of_box()
+    text += [] if box else ["## Summary", "", *summary(found)]
     parts = sorted({one.part for one in found.figures})
+    text += ["## The papers' tables", ""]
+    for one in COMPARISONS:
+        if not box or one.part in parts:
+            text += comparison(one, found, pictures.get(one.title, ""))
+    text += sections.rfc(found, effort, pictures)
+    text += [] if box else sections.others(found)
+    text += [] if box else ["## What we found wrong", "", *(f"* {line}" for line in wrong()), ""]
     voids = [f"* {part}: {reason}" for part in parts for reason in found.voids(part)]
     if voids:
         text += ["## Figures that do not count", "", *voids, ""]
@@ -197,6 +194,7 @@ def markdown(found: Findings, effort: Effort, made: str, pictures: dict[str, str
 
 
 def write(page: Path, text: str) -> None:
+    """Replaces the page by one with this text."""
     fresh = page.with_suffix(".new")
     fresh.write_text(text, encoding="utf-8")
     fresh.rename(page)

@@ -8,7 +8,6 @@ unless both directions are said.
 
 from __future__ import annotations
 
-import itertools
 from collections.abc import Callable
 from dataclasses import dataclass
 
@@ -16,12 +15,18 @@ import loadgen
 from results import Effort
 
 TOLERANCE = 0.001  # the share of frames that may be lost in the search that is not RFC 2544's
-KEPT_UP = 0.98
-STEPS = 7  # of a search: 1 % of its interval
+KEPT_UP = 0.99  # the share of what was asked that the generator must have offered
+WIDTH = 0.015  # of the interval in which a search ends, as a share of the rate
+AROUND = 0.007  # a further search begins this far on either side of an earlier result
+HALVES = 16  # a search from above gives up after so many halves
 BURST_MOST = 16384
 NEW_NAMES: dict[str, float] = {"answers": 1, "fresh": 1}  # DNS64: questions that were never asked before
-FLOWS = 4000  # of RFC 9693: opened in each trial
+NUMBERS = 1 << 20  # of the generator's flows
+SERVERS = 100  # of RFC 9693
 PROOFS_S = 10_000  # proofs a second, so few that none is lost
+RECOVERY_S = 2.0  # the time at half the rate
+
+Passes = Callable[[float, float], bool]  # a rate, the length of a trial
 
 
 class NoRate(Exception):
@@ -35,9 +40,10 @@ class Traffic:
     load: loadgen.LoadGen
     size: int = 60
     flows: int = 16
+    scatter: bool = False  # pseudo-random ports, RFC 4814
 
     def words(self) -> dict[str, float]:
-        return {"size": self.size, "flows": self.flows}
+        return {"size": self.size, "flows": self.flows} | ({"scatter": 1} if self.scatter else {})
 
     def open_sessions(self) -> None:
         """Every flow is answered once, so that the gateway knows it from inside."""
@@ -48,16 +54,20 @@ class Traffic:
         result = self.load.run(seconds=seconds, warm=0.3, window=256, **self.words())
         return int(result["forwarded"]) / float(result["seconds"])
 
-    def offered(self, rate: float, seconds: float, both: bool = False) -> loadgen.Result:
+    def offered(self, rate: float, seconds: float, **more: float) -> loadgen.Result:
         """A trial at a fixed rate: a frame that the gateway has no room for is lost."""
-        words = self.words() | ({"both": 1} if both else {})
-        return self.load.run(seconds=seconds, rate=rate, open=1, **words)
+        return self.load.run(seconds=seconds, rate=rate, open=1, **(self.words() | more))
+
+
+def offered_rate(result: loadgen.Result, both: bool = False) -> float:
+    """What the generator sent in each direction, frames a second; what it left out does not count."""
+    return int(result["sent"]) / float(result["seconds"]) / (2 if both else 1)
 
 
 def kept_up(result: loadgen.Result, rate: float, both: bool = False) -> bool:
-    """Did the generator send what it was asked to? If not, the trial says nothing about the rate."""
-    asked = rate * float(result["seconds"]) * (2 if both else 1)
-    return int(result["sent"]) >= asked * KEPT_UP
+    """Did the generator offer what it was asked to? If not, the trial says nothing about the rate. A trial is short of
+    less than one frame at its end."""
+    return (offered_rate(result, both) + 1 / float(result["seconds"])) >= rate * KEPT_UP
 
 
 def lost_share(result: loadgen.Result) -> float:
@@ -66,46 +76,94 @@ def lost_share(result: loadgen.Result) -> float:
     return (int(result["lost"]) + int(result["bad"])) / sent if sent else 1.0
 
 
-def search(most: float, passes: Callable[[float, float], bool], effort: Effort) -> float:
-    """The highest rate that passes, by bisection below `most`. The last trial is as long as the effort says; when it
-    fails, the rate is lowered by a twentieth (RFC 2544, section 24)."""
-    low, high = 0.0, most
-    for _ in range(STEPS):
+def bracket(most: float, passes: Passes, seconds: float, near: float = 0.0) -> tuple[float, float]:
+    """A rate that passes and one that does not (or `most`). From above the rate is halved; with an earlier result, the
+    steps away from it double."""
+    high, step = most, AROUND
+    if 0 < near < most:
+        low = min(most, near * (1 + step))
+        if passes(low, seconds):
+            while low < most:
+                step *= 2
+                high = min(most, low * (1 + step))
+                if not passes(high, seconds):
+                    return low, high
+                low = high
+            return most, most
+        high = low
+        while step < 0.5:
+            low = near * (1 - step)
+            if passes(low, seconds):
+                return low, high
+            high = low
+            step *= 2
+    elif passes(most, seconds):
+        return most, most
+    for _ in range(HALVES):
+        low = high / 2
+        if passes(low, seconds):
+            return low, high
+        high = low
+    raise NoRate(f"loss even at {high:.3g}/s")
+
+
+def search(most: float, passes: Passes, effort: Effort, near: float = 0.0) -> float:
+    """The highest rate that passes, by bisection of a bracket until it is as narrow as WIDTH says. The last trial is as
+    long as the effort says; when it fails, the rate is lowered by a twentieth (RFC 2544, section 24). `near` is the
+    result of an earlier search."""
+    low, high = bracket(most, passes, effort.seconds, near)
+    while high - low > WIDTH * high:
         rate = (low + high) / 2
         if passes(rate, effort.seconds):
             low = rate
         else:
             high = rate
-    rate = low
-    for _ in range(8):
-        if rate <= 0:
-            break
-        if passes(rate, effort.last):
-            return rate
-        rate *= 0.95
-    raise NoRate("no rate without loss")
+    for _ in range(12):
+        if passes(low, effort.last):
+            return low
+        low *= 0.95
+    raise NoRate(f"loss in every trial of {effort.last:g} s down to {low:.3g}/s")
 
 
-def throughput(traffic: Traffic, effort: Effort, most: float, tolerance: float = 0.0) -> float:
-    """RFC 8219, section 7.1: the highest rate in each of both directions at which no frame is lost."""
+def trial(act: Callable[[], loadgen.Result], rate: float, both: bool = False) -> loadgen.Result:
+    """The result of a trial; of a second one, if the generator did not keep up in the first and nothing was lost."""
+    result = act()
+    return result if kept_up(result, rate, both) or lost_share(result) > 0 else act()
+
+
+@dataclass(frozen=True)
+class Found:
+    """The result of a search: what was offered in its last trial, frames a second each way, and that trial."""
+
+    rate: float
+    trial: loadgen.Result
+
+
+def throughput(traffic: Traffic, effort: Effort, most: float, tolerance: float = 0.0, near: float = 0.0) -> Found:
+    """RFC 8219, section 7.1: the highest rate in each of both directions at which no frame is lost. A trial that must
+    not lose any ends at the first loss."""
     traffic.open_sessions()
+    trials: list[loadgen.Result] = []
+    halt: dict[str, float] = {} if tolerance else {"halt": 1}
 
     def passes(rate: float, seconds: float) -> bool:
-        result = traffic.offered(rate, seconds, True)
+        result = trial(lambda: traffic.offered(rate, seconds, both=1, **halt), rate, True)
+        trials.append(result)
         return kept_up(result, rate, True) and lost_share(result) <= tolerance
 
-    return search(most, passes, effort)
+    rate = search(most, passes, effort, near)
+    return Found(min(rate, offered_rate(trials[-1], True)), trials[-1])
 
 
-def delays(traffic: Traffic, effort: Effort, rate: float) -> dict[str, float]:
-    """RFC 8219, sections 7.2 and 7.3, in microseconds: typical and worst case latency, packet delay variation, and
-    inter-packet delay variation. Every frame carries its time."""
-    result = traffic.load.run(seconds=effort.last, warm=0.5, rate=rate, open=1, **traffic.words())
-    spread, change = result["one_way_us"], result["one_way_us_change"]
+def delays(last: loadgen.Result) -> dict[str, float]:
+    """RFC 8219, sections 7.2 and 7.3, in microseconds, from inside to outside: typical and worst case latency, packet
+    delay variation, and inter-packet delay variation. Every frame carries its time."""
+    spread, change = last["one_way_us"], last["one_way_us_change"]
     return {
         "typical latency, µs": spread["median"],
         "worst case latency (99.9 %), µs": spread["p999"],
         "packet delay variation, µs": spread["p999"] - spread["min"],
+        "inter-packet delay variation, least, µs": change["min"],
         "inter-packet delay variation, median, µs": change["median"],
         "inter-packet delay variation, most, µs": change["max"],
     }
@@ -113,16 +171,27 @@ def delays(traffic: Traffic, effort: Effort, rate: float) -> dict[str, float]:
 
 def loss_curve(traffic: Traffic, effort: Effort, full: float) -> dict[int, float]:
     """RFC 2544, section 26.3: loss in percent by offered rate in percent of what the gateway takes at most, from 120 %
-    down in steps of 10 %, until two trials in a row lost nothing."""
+    down in steps of 10 %, until two trials in a row lost nothing. NaN where the generator did not keep up."""
     curve: dict[int, float] = {}
     clean = 0
     for percent in range(120, 0, -10):
-        result = traffic.offered(full * percent / 100, effort.seconds)
+        result = traffic.offered(full * percent / 100, effort.brief)
         curve[percent] = 100 * lost_share(result) if kept_up(result, full * percent / 100) else float("nan")
         clean = clean + 1 if curve[percent] == 0 else 0
         if clean == 2:
             break
     return curve
+
+
+def most_processed(traffic: Traffic, effort: Effort) -> float:
+    """The most frames a second, one way, that come through while more and more are offered than the gateway can take
+    when they wait for it."""
+    full = traffic.full(effort.brief)
+    most = full
+    for times in (0.75, 1.0, 1.3, 1.7, 2.2):
+        result = traffic.offered(full * times, effort.seconds)
+        most = max(most, (int(result["sent"]) - int(result["lost"])) / float(result["seconds"]))
+    return most
 
 
 def back_to_back(load: loadgen.LoadGen) -> int:
@@ -138,36 +207,69 @@ def back_to_back(load: loadgen.LoadGen) -> int:
     return low
 
 
+def recovery(traffic: Traffic, effort: Effort, rate: float) -> float:
+    """RFC 2544, section 26.5: 110 % of the throughput in both directions, then half of it; milliseconds from that
+    change to the last frame whose loss was seen."""
+    over = max(effort.brief, effort.last / 2)
+    result = traffic.offered(rate * 1.1, over + RECOVERY_S, both=1, step=over, then=rate / 2, flows=16)
+    last = result["last_loss_ms"]
+    if last is None:
+        raise NoRate("nothing was lost at 110 %")
+    return max(0.0, float(last))
+
+
 @dataclass
 class NewFlows:
-    """RFC 9693: connections that were never opened before. Every trial takes the next numbers."""
+    """RFC 9693: connections that were never opened before, in a table that is emptied before it is full."""
 
     load: loadgen.LoadGen
-    numbers: itertools.count[int]
-    rate: float = 0.0  # of the last trial, from the first packet sent to the last one received
+    empty: Callable[[], loadgen.LoadGen]  # starts the gateway again; gives the generator
+    room: int  # connections that the table takes in safely
+    open: int = 0  # those in it
+    numbers: int = 0  # of flows in use
+    rate: float = 0.0  # reached in the last trial
 
     def trial(self, rate: float, seconds: float) -> bool:
-        """Opens some thousand connections at this rate; true if the first packet of each came through."""
-        del seconds  # the number of connections is fixed, as in RFC 9693
-        first = next(self.numbers) * FLOWS
-        result = self.load.run(
-            seconds=60, rate=rate, once=1, open=1, size=60, flows=FLOWS, first=first, servers=100
-        )
-        self.rate = FLOWS / float(result["seconds"])
-        return int(result["forwarded"]) == FLOWS
+        """Opens the connections of so many seconds at this rate, at most what the table takes; true if the first packet
+        of each came through."""
+        many = max(1, min(self.room, int(rate * seconds)))
+        if self.open + many > self.room or self.numbers + many > NUMBERS:
+            self.load = self.empty()
+            self.open = self.numbers = 0
+        words = {"flows": many, "first": self.numbers, "servers": SERVERS, "size": 60}
+        result = self.load.run(seconds=seconds * 2 + 5, rate=rate, once=1, open=1, halt=1, **words)
+        self.numbers += many
+        self.open += int(result["sent"])
+        self.rate = many / float(result["seconds"])
+        return int(result["forwarded"]) == many and self.rate >= rate * KEPT_UP
 
 
-def setup_rate(load: loadgen.LoadGen, effort: Effort, numbers: itertools.count[int], most: float) -> float:
-    """RFC 9693: the highest rate at which all connections are established, at most what the generator reached."""
-    flows = NewFlows(load, numbers)
-    return min(search(most, flows.trial, effort), flows.rate)
+def setup_rate(flows: NewFlows, effort: Effort, most: float, near: float = 0.0) -> float:
+    """RFC 9693: the highest rate at which all connections are established. Each trial opens at least a second's
+    connections, or as many as the table holds."""
+    found = search(most, lambda rate, seconds: flows.trial(rate, max(1.0, seconds)), effort, near)
+    return min(found, flows.rate)
 
 
-def capacity(load: loadgen.LoadGen, asked: int) -> int:
-    """RFC 9693: how many of `asked` connections are in the table: all are opened, then each is proved by a packet from
-    outside, at a rate that loses none."""
-    load.run(seconds=120, once=1, answers=1, window=2000, flows=asked, servers=8, size=60)
-    proof = load.run(
-        seconds=asked / PROOFS_S, rate=PROOFS_S, back=1, flows=asked, servers=8, size=60
-    )
-    return int(proof["answered"])
+def proved(load: loadgen.LoadGen, asked: int) -> int:
+    """Opens so many connections, then proves each by a packet from outside, at a rate that loses none; how many were
+    proved. The table must be empty before."""
+    words = {"flows": asked, "servers": 8, "size": 60}
+    load.run(seconds=max(60, asked / 1000), once=1, answers=1, window=500, **words)
+    proof = load.run(seconds=asked / PROOFS_S, rate=PROOFS_S, back=1, **words)
+    # At the end of its time the generator may have begun to prove them once more.
+    return min(int(proof["answered"]), asked - (int(proof["sent"]) - int(proof["answered"])))
+
+
+def capacity(prove: Callable[[int], int], limit: int) -> int:
+    """RFC 9693: a number of connections of which each one is proved, within a hundredth of the most; at first a tenth
+    more are opened than `limit`, the size of the table as it was configured. `prove` begins with an empty table."""
+    asked = limit * 11 // 10
+    for _ in range(4):
+        held = prove(asked)
+        if held == asked:
+            return asked
+        asked = held * 99 // 100
+        if asked == 0:
+            break
+    raise NoRate("connections are missing however few are opened")

@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: BSD-2-Clause
 """Figures that were measured for the papers' tables, and the files in which they are kept.
 
-A part is a group of figures that is measured in one go. Its file is written as soon as the part ends, so that an
-interrupted run loses only the part that was under way.
+A part is a group of figures. Its file is written as soon as the part ends, so that an interrupted run loses only the
+part that was under way; and of a part in units, only the unit.
 """
 
 from __future__ import annotations
@@ -13,9 +13,11 @@ import hashlib
 import json
 import math
 import statistics
-from collections.abc import Iterable
-from dataclasses import dataclass
+import time
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass, field
 from pathlib import Path
+from typing import Any
 
 
 @dataclass(frozen=True)
@@ -39,60 +41,146 @@ class Effort:
     runs: int
     seconds: float  # length of a trial
     last: float  # length of the last trial of a search
-    every: int  # of the points of a table only each one with this distance is measured
+    every: int  # 1: calls, pings and the like are as long and as many as the papers' tables need
+    points_most: int = 0  # of a table, about; 0: all
+    every_most: int = 3  # of the points of a table at least each one with this distance is measured
+    minor_runs: int = 1  # repetitions of what RFC 8219 has besides throughput and delays
+
+    @property
+    def brief(self) -> float:
+        """Length of a trial that needs no precise result."""
+        return self.seconds if self.name == "rfc" else min(1.0, self.seconds)
 
     @property
     def sizes(self) -> tuple[int, ...]:
         """Frame sizes of RFC 8219, section 5.1.1, without check sequence."""
         all_sizes = (64, 128, 256, 512, 768, 1024, 1280, 1518)
-        chosen = all_sizes if self.name == "rfc" else (64, 512, 1518) if self.every == 1 else (64,)
+        chosen = {"rfc": all_sizes, "default": (64, 512, 1518)}.get(self.name, (64,))
         return tuple(max(60, size - 4) for size in chosen)
 
     def points(self, values: Iterable[float]) -> list[float]:
         """The points of a table that are measured: the last one always."""
         listed = list(values)
-        return listed[:: self.every] if self.every == 1 else listed[::-1][:: self.every][::-1]
+        step = math.ceil(len(listed) / self.points_most) if self.points_most else 1
+        return listed[::-1][:: max(1, min(step, self.every_most))][::-1]
 
 
 EFFORTS = {
-    "quick": Effort("quick", 1, 1, 1, 3),
-    "default": Effort("default", 5, 2, 10, 1),
-    "rfc": Effort("rfc", 20, 60, 60, 1),
+    "quick": Effort("quick", 1, 1, 1, 3, 3, 5),
+    "default": Effort("default", 5, 2, 10, 1, 5, 3, 2),
+    "rfc": Effort("rfc", 20, 60, 60, 1, 0, 1, 20),
 }
 
 
-class Shelf:
-    """The kept parts; only those of the same image and the same effort belong on one page."""
+BUSY = 0.15  # processor cores that other programs use, from which figures with times are in doubt
 
-    def __init__(self, folder: Path, image: Path, effort: Effort) -> None:
+
+def digest(paths: Iterable[Path]) -> str:
+    """Of the names and contents of these files."""
+    found = hashlib.sha256()
+    for path in sorted(paths):
+        content = path.read_bytes() if path.exists() else b""
+        found.update(f"{path.name} {len(content)} ".encode() + content)
+    return found.hexdigest()
+
+
+class Shelf:
+    """The kept parts; only those of the same image, programs and effort belong on one page."""
+
+    def __init__(self, folder: Path, image: Path, effort: Effort, programs: str = "") -> None:
         self.folder = folder
-        digest = hashlib.sha256(image.read_bytes()).hexdigest() if image.exists() else ""
-        self.made_with = {"image": digest, "effort": effort.name}
+        self.made_with = {"image": digest([image]), "effort": effort.name, "programs": programs}
         folder.mkdir(parents=True, exist_ok=True)
 
     def _path(self, part: str) -> Path:
         return self.folder / f"{part}.json"
 
-    def put(self, part: str, figures: list[Figure]) -> None:
-        """Keeps the figures of a part; it replaces what was kept of it."""
-        kept = self.made_with | {"date": datetime.date.today().isoformat()}
-        text = json.dumps(kept | {"figures": [dataclasses.asdict(one) for one in figures]})
-        fresh = self._path(part).with_suffix(".new")
-        fresh.write_text(text, encoding="utf-8")
-        fresh.rename(self._path(part))
+    def _write(self, name: str, words: dict[str, Any]) -> None:
+        fresh = self.folder / f"{name}.new"
+        fresh.write_text(json.dumps(self.made_with | words), encoding="utf-8")
+        fresh.rename(self._path(name))
+
+    def _read(self, name: str) -> dict[str, Any] | None:
+        if not self._path(name).exists():
+            return None
+        kept: dict[str, Any] = json.loads(self._path(name).read_text(encoding="utf-8"))
+        return kept if all(kept.get(key) == value for key, value in self.made_with.items()) else None
+
+    def put(self, part: str, figures: list[Figure], busy: tuple[float, float] = (0, 0)) -> None:
+        """Keeps the figures of a part, and how many processor cores other programs used before and meanwhile; it
+        replaces what was kept of it."""
+        words = {"date": datetime.date.today().isoformat(), "busy": busy}
+        self._write(part, words | {"figures": [dataclasses.asdict(one) for one in figures]})
+        self._path(f"{part}.units").unlink(missing_ok=True)
 
     def get(self, part: str) -> list[Figure] | None:
-        """The kept figures of a part; None if there are none of this image and effort."""
-        if not self._path(part).exists():
-            return None
-        kept = json.loads(self._path(part).read_text(encoding="utf-8"))
-        if any(kept.get(key) != value for key, value in self.made_with.items()):
-            return None
-        return [Figure(**words) for words in kept["figures"]]
+        """The kept figures of a whole part; None if there are none of this image, these programs and this effort."""
+        kept = self._read(part)
+        return None if kept is None else [Figure(**words) for words in kept["figures"]]
+
+    def some(self, part: str) -> list[Figure]:
+        """The kept figures of a part, whole or not."""
+        whole = self.get(part)
+        return whole if whole is not None else [one for unit in self.units(part).values() for one in unit]
+
+    def units(self, part: str) -> dict[str, list[Figure]]:
+        """The units that are kept of a part that is not whole."""
+        kept = self._read(f"{part}.units")
+        return {key: [Figure(**words) for words in unit] for key, unit in kept["units"].items()} if kept else {}
+
+    def put_units(self, part: str, units: dict[str, list[Figure]]) -> None:
+        """Keeps the units of a part that is under way."""
+        words = {key: [dataclasses.asdict(one) for one in figures] for key, figures in units.items()}
+        self._write(f"{part}.units", {"units": words, "date": datetime.date.today().isoformat(), "busy": (0, 0)})
 
     def date(self, part: str) -> str:
-        """The day on which a kept part was measured."""
-        return str(json.loads(self._path(part).read_text(encoding="utf-8"))["date"])
+        """The day on which a kept part, or its last unit, was measured; empty if it was not."""
+        kept = self._read(part) or self._read(f"{part}.units")
+        return str(kept["date"]) if kept else ""
+
+    def busy(self, part: str) -> tuple[float, float]:
+        """How many cores other programs used before the part and meanwhile."""
+        before, during = (self._read(part) or {"busy": (0, 0)})["busy"]
+        return float(before), float(during)
+
+
+@dataclass
+class Units:
+    """The units of a part that is measured one by one. Each is kept as soon as it ends."""
+
+    shelf: Shelf
+    part: str
+    again: bool = False
+    done: dict[str, list[Figure]] = field(default_factory=dict)
+    total: int = 0  # units that are due in this run, for the time left
+    _spent: list[float] = field(default_factory=list)
+
+    def __post_init__(self) -> None:
+        self.done = {} if self.again else self.shelf.units(self.part)
+
+    def do(self, key: str, measure: Callable[[], list[Figure]]) -> list[Figure]:
+        """The figures of a unit; it is measured if it is not kept."""
+        if key not in self.done:
+            began = time.monotonic()
+            self.done[key] = measure()
+            self._spent.append(time.monotonic() - began)
+            self.shelf.put_units(self.part, self.done)
+        return self.done[key]
+
+    def left(self) -> str:
+        """How far it is, and how long it will take at the pace so far."""
+        todo = self.total - len(self._spent)
+        if not self._spent or todo <= 0:
+            return f"{max(todo, 0)} units left"
+        return f"{todo} units left, some {duration(todo * statistics.mean(self._spent))}"
+
+
+def duration(seconds: float) -> str:
+    """In minutes, hours or days."""
+    minutes = seconds / 60
+    if minutes < 120:
+        return f"{minutes:.0f} minutes"
+    return f"{minutes / 60:.0f} hours" if minutes < 48 * 60 else f"{minutes / 1440:.0f} days"
 
 
 @dataclass(frozen=True)
@@ -103,16 +191,22 @@ class Value:
     low: float
     high: float
     runs: int
+    planned: int = 0  # the repetitions that the page speaks of; 0: not known
 
     def __str__(self) -> str:
+        """With the number of repetitions in square brackets where they are fewer than planned."""
         text = number(self.median)
-        return text if self.runs == 1 else f"{text} ({number(self.low)}–{number(self.high)})"
+        if self.runs > 1:
+            text += f" ({number(self.low)}–{number(self.high)})"
+        return f"{text} [{self.runs}]" if self.runs < self.planned else text
 
 
 def number(value: float) -> str:
     """Three significant digits, without exponents."""
     if value != value:
         return "–"
+    if math.isinf(value):
+        return "∞"
     if value == 0:
         return "0"
     if abs(value) >= 100:
@@ -127,10 +221,22 @@ def percentile(values: list[float], share: float) -> float:
 
 
 class Findings:
-    """All figures of a page."""
+    """All figures of a page. `runs` are the repetitions that were planned; `busy` says, by part, how many cores other
+    programs used before and meanwhile."""
 
-    def __init__(self, figures: Iterable[Figure]) -> None:
+    def __init__(
+        self, figures: Iterable[Figure], runs: int = 0, busy: dict[str, tuple[float, float]] | None = None
+    ) -> None:
         self.figures = list(figures)
+        self.runs = runs
+        self.busy = busy or {}
+
+    def doubt(self, part: str) -> str:
+        """Why the figures of a part are in doubt; empty if they are not."""
+        before, during = self.busy.get(part, (0.0, 0.0))
+        if max(before, during) <= BUSY:
+            return ""
+        return f"other programs used {before:.2f} processor cores before and {during:.2f} during this part"
 
     def value(self, part: str, row: str, what: str, x: float) -> Value | None:
         """None if no repetition is valid."""
@@ -141,7 +247,19 @@ class Findings:
         ]
         if not good:
             return None
-        return Value(statistics.median(good), percentile(good, 0.01), percentile(good, 0.99), len(good))
+        return Value(statistics.median(good), percentile(good, 0.01), percentile(good, 0.99), len(good), self.runs)
+
+    def why(self, part: str, row: str, what: str, x: float) -> str:
+        """Why there is no value: the reason of a void figure, of this quantity or of the row's start; empty if nothing
+        is known."""
+        for one in self.figures:
+            if (one.part, one.row) == (part, row) and one.void and (one.what, one.x) in ((what, x), ("start", 0)):
+                return one.void
+        return ""
+
+    def rows(self, part: str) -> list[str]:
+        """The guests that have figures in a part, in the order in which they were measured."""
+        return list(dict.fromkeys(one.row for one in self.figures if one.part == part))
 
     def of_box(self) -> bool:
         """Was a box measured in place of the guests?"""

@@ -1,0 +1,144 @@
+# SPDX-License-Identifier: BSD-2-Clause
+"""The sections of the page with figures that the papers do not have: the procedures of the RFCs, DNS64, calls; and how
+figures are written in tables."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+import generated
+import guest
+import target
+from results import Effort, Findings, Value, number
+
+SPREAD = 0.1  # by which a figure may differ in a further run, whatever its own spread
+REASON = 60  # letters of a reason that fit into a table
+Column = tuple[str, str, float]  # title, quantity, x
+
+
+def text_of(value: float | Value | None, why: str = "") -> str:
+    """A cell of a table; `why` is the reason if there is no value."""
+    if value is None:
+        return f"void: {why[:REASON]}" if why else "–"
+    return str(value) if isinstance(value, Value) else number(value)
+
+
+def cell(found: Findings, key: tuple[str, str, str, float]) -> str:
+    """The figure of a part, row, quantity and x, or why there is none."""
+    return text_of(found.value(*key), found.why(*key))
+
+
+def table(header: list[str], rows: list[list[str]]) -> list[str]:
+    """A table in Markdown, with an empty line after it."""
+    return [f"| {' | '.join(words)} |" for words in (header, ["---"] * len(header), *rows)] + [""]
+
+
+def title_of(row: str) -> str:
+    """The guest's or the box's name on the page."""
+    title: str = target.ROW.title if row == target.ROW.name else guest.ROWS[row].title
+    return title
+
+
+def pivot(found: Findings, part: str, columns: Iterable[Column], first: str = "guest") -> list[str]:
+    """A row for each guest of a part, a column for each quantity."""
+    measured = {(one.what, one.x) for one in found.figures if one.part == part}
+    wanted = [one for one in columns if one[1:] in measured]
+    rows = [[title_of(row), *(cell(found, (part, row, *one[1:])) for one in wanted)] for row in found.rows(part)]
+    if not wanted or not rows:
+        return ["Not measured.", ""]
+    return table([first, *(title for title, _, _ in wanted)], rows)
+
+
+RATES: tuple[tuple[str, str], ...] = (
+    ("throughput, frames/s each way", generated.NONE_LOST),
+    ("with 0.1 % lost, frames/s each way", "0.1 % lost, frames/s each way"),
+    ("full load one way, frames/s", generated.FULL),
+)
+DELAYS: tuple[tuple[str, str], ...] = (
+    ("typical latency", "typical latency, µs"),
+    ("worst case latency (99.9 %)", "worst case latency (99.9 %), µs"),
+    ("PDV", "packet delay variation, µs"),
+    ("IPDV, least", "inter-packet delay variation, least, µs"),
+    ("IPDV, median", "inter-packet delay variation, median, µs"),
+    ("IPDV, most", "inter-packet delay variation, most, µs"),
+)
+
+
+def frames(row: str, x: float) -> str:
+    """The sizes of a frame on the LAN and on the WAN, with check sequence, for a nominal size."""
+    path = "nat" if row == target.ROW.name else guest.ROWS[row].path
+    plain = generated.fitting(path, int(x) - 4) + 4
+    lan = plain + (20 if path in ("6to4", "xlat", "nat64") else 0)
+    wan = plain + (40 if path == "6to4" else 0)
+    return f"{lan:,}" if lan == wan else f"{lan:,} / {wan:,}"
+
+
+def by_size(found: Findings, columns: tuple[tuple[str, str], ...]) -> list[str]:
+    """A row for each guest and frame size."""
+    rows = []
+    for row in found.rows("8219"):
+        sizes = sorted({one.x for one in found.figures if (one.part, one.row) == ("8219", row)
+                        and one.what in (generated.NONE_LOST, generated.FULL)})
+        for x in sizes:
+            cells = [cell(found, ("8219", row, what, x)) for _, what in columns]
+            rows.append([title_of(row), frames(row, x), *cells])
+    if not rows:
+        return ["Not measured.", ""]
+    return table(["guest", "frame, bytes (LAN / WAN)", *(title for title, _ in columns)], rows)
+
+
+def _doubt(found: Findings, part: str) -> list[str]:
+    return [f"**In doubt:** {found.doubt(part)}.", ""] if found.doubt(part) else []
+
+
+def rfc(found: Findings, effort: Effort, pictures: dict[str, str]) -> list[str]:
+    """RFC 8219, RFC 9004 and RFC 9693."""
+    box = found.of_box()
+    text = ["## RFC 8219 and RFC 9004", "", *_doubt(found, "8219")]
+    text += [
+        ("" if box else "Over vhost-user. ")
+        + f"{generated.RFC_FLOWS:,} flows of UDP with pseudo-random ports on both sides (RFC 4814). A frame that the"
+        " gateway has no room for is lost. When the generator itself is late by more than a millisecond, it leaves out"
+        " what is overdue; a trial in which it offered less than 99 % fails. A trial of the throughput ends at the"
+        " first loss. A repetition after the first one begins its search at the result before; all end when the rate is"
+        " known to 1.5 %. The rate is what was offered in the last trial, which is without loss in both directions.",
+        "",
+    ]  # fmt: skip
+    text += by_size(found, RATES)
+    text += ["Latency and delay variation in µs, from LAN to WAN, of all frames of that last trial:", ""]
+    text += by_size(found, DELAYS)
+    text += [
+        "Recovery (RFC 2544, section 26.5) is the time from the change from 110 % to 50 % of the throughput to the last"
+        " frame that was lost; the burst is RFC 9004's. The rest is the full load by the number of flows (RFC 8219,"
+        " section 10.2). Frames of 64 bytes. Reset (RFC 2544, section 26.6) is not measured.", "",
+    ]  # fmt: skip
+    full = "full load by flows, frames/s"
+    flows: list[Column] = [(f"{many:,} flows, frames/s", full, many) for many in generated.OVERLOAD_FLOWS]
+    single: list[Column] = [(what, what, 0) for what in ("recovery, ms", "longest burst, frames")]
+    text += pivot(found, "8219", [*single, *flows])
+    text += ["Loss in percent by the offered rate in percent of the full load, until two trials were without loss:", ""]
+    text += pivot(found, "8219", [(f"{percent} %", "loss, %", percent) for percent in range(120, 0, -10)])
+    if "loss by rate" in pictures:
+        text += [f"![Loss by offered rate]({pictures['loss by rate']})", ""]
+    text += ["## RFC 9693", "", *_doubt(found, "9693")]
+    text += [
+        "A trial opens as many connections as its rate gives in a second or more (at most 180,000), all of them new,"
+        " and passes if the first packet of each came through. The table is emptied before it would be full."
+        " Connections held: so many were opened, and each was proved by a packet from outside; the table is configured"
+        f" for {guest.SESSIONS:,}.", "",
+    ]  # fmt: skip
+    whats = ("new connections/s", "connections held", "connections torn down/s")
+    return [*text, *pivot(found, "9693", [(what, what, 0) for what in whats])]
+
+
+def others(found: Findings) -> list[str]:
+    """DNS64, calls, and the translator's own times."""
+    text = ["## DNS64: RFC 8219, section 9.2, and answers by questions in flight", "", *_doubt(found, "DNS-search")]
+    text += pivot(found, "DNS-search", [("all answered, questions/s", "all answered, questions/s", 0)])
+    for what in ("answers/s", "256 answers, ms", "vCPU, %"):
+        columns: list[Column] = [(f"{x:g} in flight", what, x) for x in found.points("DNS-loop", what)]
+        text += [f"{what[0].upper()}{what[1:]}:", "", *pivot(found, "DNS-loop", columns)]
+    text += ["## Calls: mean opinion score", "", *_doubt(found, "X")]
+    text += ["The paper has none. E-model of ITU-T G.107 for G.711 without loss concealment, jitter buffer 60 ms.", ""]
+    text += pivot(found, "X", [(f"{x:g} Mbit/s behind", "MOS", x) for x in found.points("X", "MOS")])
+    return text
