@@ -89,6 +89,32 @@ def test_means(name: str, key: str, mean: float, near: float) -> None:
     assert sum(values) / len(values) == pytest.approx(mean, abs=near)
 
 
+# Ratios of column sums that were computed from the papers apart from these files: table; LL / cL, BB / cB, cL / cB.
+SUMS = [
+    ("2012-viii-6to4-connection", 1.11, 1.40, 1.75),
+    ("2012-ix-6to4-response", 1.07, 1.34, 2.01),
+    ("2012-x-6to4-jitter", 1.28, 1.33, 1.75),
+    ("2012-xi-6to4-call-setup", 1.39, 1.59, 1.85),
+    ("2012-xii-6to4-rtt", 1.45, 1.34, 2.22),
+    ("2012-xiii-6to4-voip-throughput", 0.89, 0.95, None),
+    ("2012-xiv-6to4-voip-loss", 1.15, 1.13, 2.32),
+]
+
+
+@pytest.mark.parametrize(("name", "linux", "bare", "both"), SUMS)
+def test_ratios_of_column_sums(name: str, linux: float, bare: float, both: float | None) -> None:
+    total = {key: sum(column(name, key)) for key in table(name)[1][0] if key not in ("file_kb", "load_mbps")}
+    assert total["linux_linux"] / total["colocated_linux"] == pytest.approx(linux, abs=0.006)
+    assert total["bare_bare"] / total["colocated_bare"] == pytest.approx(bare, abs=0.006)
+    if both is not None:
+        assert total["colocated_linux"] / total["colocated_bare"] == pytest.approx(both, abs=0.006)
+
+
+def test_the_total_of_table_ii() -> None:
+    """The text says 0.46 % of the processor in all."""
+    assert sum(column("2012-ii-internal-timings", "cpu_percent")) == pytest.approx(0.46)
+
+
 @pytest.mark.parametrize("name", ["2016-i-dns64", "2016-ii-dns64", "2016-iii-dns64", "2016-iv-dns64"])
 def test_rate_follows_from_time(name: str) -> None:
     """Formula 1 of the paper: 256 queries in the mean time."""
