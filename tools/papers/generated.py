@@ -7,7 +7,6 @@ from __future__ import annotations
 import contextlib
 import dataclasses
 import itertools
-import re
 import sys
 import tempfile
 import time
@@ -53,12 +52,12 @@ class Bench:
             return [guest.Guest(guest.ROWS[name], setup, folder) for name in rows]
         box = target.Box(target.ROW, guest.Setup(nic, "packet", self.image, {}, self.cores), folder)
         box.interfaces = self.interfaces
-        return [box] if "nat" in rows else []
+        return [box] if self.wanted(rows) else []
 
     def wanted(self, rows: tuple[str, ...]) -> tuple[str, ...]:
         """Those of the rows that are asked for."""
         if self.interfaces is not None:
-            return (target.ROW.name,) if "nat" in rows else ()
+            return (target.ROW.name,) if {"nat", target.ROW.name} & set(rows) else ()
         return tuple(row for row in rows if not self.rows or row in self.rows)
 
     def setup(self, nic: str, backend: str, rows: tuple[str, ...]) -> guest.Setup:
@@ -131,6 +130,8 @@ def round_trips(bench: Bench) -> list[Figure]:
                     def trip(one: measure.Session = session, length: int = int(size)) -> float:
                         frame = max(60, length + ETHERNET)
                         result = one.load.run(seconds=bench.effort.seconds, rate=1000, answers=1, size=frame)
+                        if result["round_trip_us"] is None:
+                            raise NoRate(f"none of {result['sent']} packets was answered")
                         return float(result["round_trip_us"]["median"]) / 1000
 
                     attempt(session, add, "round trip, ms", size, run, trip)
@@ -168,21 +169,6 @@ def processed(bench: Bench) -> list[Figure]:
                            lambda: procedures.most_processed(Traffic(linux[0].load), bench.effort))
         for run in range(bench.effort.runs if most > 0 else 0):
             series(alive, "processed/s, rates scaled", most / PAPER_LINUX_MOST, run)
-    return figures
-
-
-def translation_times(bench: Bench) -> list[Figure]:
-    """Table XVI: the console's `timings` of ivi, in cycles of the guest's clock."""
-    figures, add = collector("XVI")
-    with sessions(bench, "e1000", "stream", ("ivi",), add) as alive:
-        for run, session in itertools.product(range(bench.effort.runs), alive):
-            for words in ({}, {"back": 1}):
-                session.load.run(seconds=1, answers=1, window=32)
-                session.load.run(seconds=bench.effort.seconds * 2, window=32, **words)
-            for line in session.guest.console("timings"):
-                found = re.search(r"(4to6|6to4) (\w+) count=([1-9]\d*) mean=(\d+)", line)
-                if found:
-                    add("ivi", f"{found[2]}, cycles", 46 if found[1] == "4to6" else 64, run, float(found[4]), "")
     return figures
 
 
@@ -440,10 +426,11 @@ class Restarted:
 
 def _connections(place: Restarted, bench: Bench, add: Add) -> None:
     """Both quantities of RFC 9693 on one guest."""
-    near = 0.0
+    near, flows = 0.0, None
     for run in range(bench.effort.runs):
         try:
-            flows = procedures.NewFlows(place.again(), place.again, guest.SESSIONS * 9 // 10)
+            if flows is None or bench.interfaces is None:
+                flows = procedures.NewFlows(place.again(), place.again, guest.SESSIONS * 9 // 10)
             near = procedures.setup_rate(flows, bench.effort, MOST_SETUP, near)
             add(place.row, "new connections/s", 0, run, near, "")
         except ERRORS as error:

@@ -24,13 +24,14 @@ from pathlib import Path
 HERE = Path(__file__).resolve().parent
 sys.path[:0] = [str(HERE), str(HERE.parent / "bench"), str(HERE.parent)]
 
+import apart
 import bulk
 import guest
 import voip
 from labkit import linuxguest, sandbox
 from labkit.lab import FAR_SERVER, Lab
 from labkit.netns import CommandFailed, end_process
-from labkit.wait import Timeout
+from labkit.wait import Timeout, until
 from results import EFFORTS, Effort, Figure
 
 ROOT = HERE.parent.parent
@@ -41,6 +42,10 @@ SITE_FILES = [4, 8, 16, 32, 64, 100, 120, 150]  # tables VIII and IX, KB
 # Tables XII and XV, Mbit/s behind. Table XII ends at 90.
 LOADS = [10, 20, 30, 40, 50, 60, 70, 80, 90, 100, 120, 140, 160, 180, 200]
 FETCHES = 20
+CALL_S = 5  # length of a call
+CALL_BYTES = voip.CALLS * voip.PACKETS_S * CALL_S * (voip.RTP_BYTES + 62)  # with Ethernet, IPv6 and UDP
+# With up to three gateways on one core, less is behind than in the paper, and few points are measured.
+APART_FILES, APART_BEHIND, APART_LOADS = [4, 32, 150], 10, [10, 20, 30]
 CARRIED = 0.9  # the share of the traffic behind that must come through
 NGINX = "/usr/sbin/nginx"
 IP_AND_TCP = 40
@@ -53,15 +58,16 @@ class Place:
     """The hosts around the gateway (or the pair of them) of one row."""
 
     part: str
-    row: guest.Row
     lab: Lab
     net: bulk.Net
     gateways: list[guest.Guest]
     core: int
     figures: list[Figure]
+    name: str  # of its figures
+    keep: Callable[[], None]  # writes down what was measured; called after each repetition
 
     def add(self, what: str, x: float, run: int, value: float, void: str = "") -> None:
-        self.figures.append(Figure(self.part, self.row.name, what, x, run, value, void))
+        self.figures.append(Figure(self.part, self.name, what, x, run, value, void))
 
     def pinned(self, *words: str) -> list[str]:
         return ["taskset", "-c", str(self.core), *words]
@@ -78,9 +84,40 @@ class Place:
         links = json.loads(self.net.server.ip("-s -j link show"))
         return sum(int(link["stats64"]["rx"]["bytes"]) for link in links if link["ifname"] != "lo")
 
+    def failed(self, what: str, x: float, run: int, error: Exception) -> None:
+        """Notes why a figure could not be measured."""
+        self.add(what, x, run, float("nan"), reason_of(error))
+
+
+def reason_of(error: Exception) -> str:
+    """What an error says, in a line. A failed command says its status first, and then why."""
+    lines = [line.strip() for line in str(error).splitlines() if line.strip()]
+    if not lines:
+        return type(error).__name__
+    return lines[0] if len(lines) == 1 else f"{lines[0]}: {lines[-1]}"
+
+
+class Carried:
+    """How much of the traffic behind comes through while something else is measured."""
+
+    def __init__(self, here: Place, mbit: float) -> None:
+        self.here, self.mbit = here, mbit
+        self.began, self.before = time.monotonic(), here.received()
+
+    def passed(self, other: int = 0) -> float:
+        """Mbit/s that reached the server since the start, without so many other bytes."""
+        return (self.here.received() - self.before - other) * 8e-6 / (time.monotonic() - self.began)
+
+    def void(self, other: int = 0) -> str:
+        """Why what was measured does not count; `other` are the bytes of what was measured itself."""
+        passed = self.passed(other)
+        return f"only {max(0.0, passed):.0f} Mbit/s came through" if passed < self.mbit * CARRIED else ""
+
 
 @contextlib.contextmanager
-def place(part: str, row: guest.Row, setup: guest.Setup, figures: list[Figure]) -> Iterator[Place]:
+def place(
+    part: str, row: guest.Row, setup: guest.Setup, figures: list[Figure], keep: Callable[[], None]
+) -> Iterator[Place]:
     """NAT rows: one gateway between LAN and WAN. 6to4 rows: two of the same kind, a host behind each."""
     pair = row.path == "6to4"
     with Lab((NIC,) * (3 if pair else 2)) as lab, contextlib.ExitStack() as stack:
@@ -101,7 +138,14 @@ def place(part: str, row: guest.Row, setup: guest.Setup, figures: list[Figure]) 
         else:
             net = bulk.address_sites(lab) if pair else bulk.address_hosts(lab, row)
         lab.wait_ping(net.address, timeout=60)
-        yield Place(part, row, lab, net, gateways, setup.cores[1], figures)
+        yield Place(part, lab, net, gateways, setup.cores[1], figures, row.name, keep)
+
+
+@contextlib.contextmanager
+def place_apart(name: str, setup: guest.Setup, figures: list[Figure], keep: Callable[[], None]) -> Iterator[Place]:
+    """A combination of tables VIII to XV, with a far gateway that is always ours."""
+    with apart.sites(name, setup) as there:
+        yield Place("apart", there.lab, there.net, there.gateways, setup.cores[1], figures, name, keep)
 
 
 # ---- what is measured in a place ----
@@ -119,7 +163,8 @@ def tcp_by_size(here: Place, effort: Effort) -> None:
                 moved = bulk.transfer(here.net, here.gateways[0], seconds, words)
                 here.add("TCP, Mbit/s", size, run, moved.gigabytes * 8000 / moved.seconds)
             except FAILED as error:
-                here.add("TCP, Mbit/s", size, run, float("nan"), str(error).splitlines()[0])
+                here.failed("TCP, Mbit/s", size, run, error)
+        here.keep()
 
 
 @contextlib.contextmanager
@@ -160,15 +205,19 @@ def fetches(here: Place, files: list[int], effort: Effort, mbit: int) -> None:
                 for _ in range(FETCHES):
                     command += ["--output", "/dev/null", f"http://{host}/{int(size)}"]
                 try:
+                    behind = Carried(here, mbit)
                     lines = here.net.client.run(*here.pinned(*command), timeout=240).stdout.splitlines()
                     took = [[float(word) for word in line.split()] for line in lines]
                     wrong = sum(one[4] != size * 1024 for one in took)
-                    void = f"{wrong} of {len(took)} files incomplete" if wrong or len(took) != FETCHES else ""
+                    void = behind.void()
+                    if wrong or len(took) != FETCHES:
+                        void = f"{wrong} of {len(took)} files incomplete"
                     here.add("connection, ms", size, run, middle([one[0] for one in took]) * 1000, void)
                     here.add("response, ms", size, run, middle([one[2] - one[1] for one in took]) * 1000, void)
                     here.add("whole file, ms", size, run, middle([one[3] for one in took]) * 1000, void)
                 except FAILED as error:
-                    here.add("connection, ms", size, run, float("nan"), str(error).splitlines()[0])
+                    here.failed("connection, ms", size, run, error)
+            here.keep()
 
 
 def middle(values: list[float]) -> float:
@@ -187,20 +236,26 @@ def background(here: Place, mbit: int) -> Iterator[None]:
     words = ["iperf3", "--client", here.net.address, "--port", port, "--udp", "--bitrate", f"{mbit}M"]
     sender = here.net.client.start(*here.pinned(*words, "--length", str(BACKGROUND), "--time", "600"))
     try:
+        before = here.received()
+        until(lambda: here.received() > before + 20 * BACKGROUND, 10, "the traffic behind to begin")
         yield
     finally:
         end_process(sender)
         end_process(server)
 
 
-def pings(here: Place, effort: Effort) -> None:
+def pings(here: Place, effort: Effort, loads: list[float]) -> None:
     """Tables XII and XV: ping6 of 1,400 bytes and the processor's time, by the traffic behind."""
     count = 100 if effort.every == 1 else 30
     idle = busy_share(here, lambda: here.net.client.run("sleep", "2"))
     for run in range(effort.runs):
-        for load in effort.points(LOADS):
-            with background(here, int(load)):
-                pings_at(here, load, run, count, idle)
+        for load in loads:
+            try:
+                with background(here, int(load)):
+                    pings_at(here, load, run, count, idle)
+            except FAILED as error:
+                here.failed("ping6, ms", load, run, error)
+        here.keep()
 
 
 def pings_at(here: Place, load: float, run: int, count: int, idle: float) -> None:
@@ -212,14 +267,12 @@ def pings_at(here: Place, load: float, run: int, count: int, idle: float) -> Non
         said.append(here.net.client.run(*here.pinned(*words), check=False).stdout)
 
     here.net.client.run(*here.pinned("ping", "-q", "-c", "5", "-i", "0.1", here.net.address), check=False)
-    began, before = time.monotonic(), here.received()
+    behind = Carried(here, load)
     busy = busy_share(here, ask)
-    passed = (here.received() - before) * 8e-6 / (time.monotonic() - began)
+    passed = behind.passed()
     found = re.search(r"= [\d.]+/([\d.]+)/", said[0])
     lost = re.search(r"([\d.]+)% packet loss", said[0])
-    void = "" if found else "no answers"
-    if passed < load * CARRIED:
-        void = void or f"only {passed:.0f} Mbit/s came through"
+    void = behind.void() if found else "no answers"
     here.add("ping6, ms", load, run, float(found[1]) if found else float("nan"), void)
     here.add("ping6 lost, %", load, run, float(lost[1]) if lost else float("nan"))
     here.add("vCPU above idle, %", load, run, max(0.0, busy - idle) * 100, void)
@@ -235,25 +288,34 @@ def busy_share(here: Place, act: Callable[[], object]) -> float:
 
 def calls(here: Place, effort: Effort) -> None:
     """Tables X, XI, XIII and XIV: calls by the traffic behind."""
-    seconds = 20 if effort.every == 1 else 5
     caller = (here.net.client, "lan0", f"{guest.site6(guest.WAN_ADDRESS, 1)}:2")
     callee = (here.net.server, "lan2", here.net.address)
+    folder = Path(here.lab.directory) / "calls"
     # The first calls after a start teach hosts and gateways their neighbours, and do not count.
-    with contextlib.suppress(*FAILED):
-        voip.call(caller, callee, Path(here.lab.directory) / "calls", 2, here.pinned())
+    for _ in range(3):
+        with contextlib.suppress(*FAILED):
+            voip.call(caller, callee, folder, 1, here.pinned())
+            break
     for run in range(effort.runs):
         for load in effort.points(LOADS[:9]):
             try:
                 with background(here, int(load)):
-                    said = voip.call(caller, callee, Path(here.lab.directory) / "calls", seconds, here.pinned())
+                    behind = Carried(here, load)
+                    said = voip.call(caller, callee, folder, CALL_S, here.pinned())
+                    void = behind.void(CALL_BYTES)
             except FAILED as error:
-                here.add("call set-up, ms", load, run, float("nan"), str(error).splitlines()[0])
+                here.failed("call set-up, ms", load, run, error)
                 continue
-            here.add("call set-up, ms", load, run, said.set_up_ms)
-            here.add("jitter, ms", load, run, said.jitter_ms)
-            here.add("RTP, kbit/s", load, run, said.kbit_s)
-            here.add("RTP lost, %", load, run, said.lost_percent)
-            here.add("MOS", load, run, said.mos)
+            here.add("call set-up, ms", load, run, said.set_up_ms, void)
+            here.add("jitter, ms", load, run, said.jitter_ms, void)
+            here.add("RTP, kbit/s", load, run, said.kbit_s, void)
+            here.add("RTP lost, %", load, run, said.lost_percent, void)
+            here.add("RTP late, %", load, run, said.late_percent, void)
+            here.add("MOS", load, run, said.mos, void)
+        here.keep()
+
+
+Where = contextlib.AbstractContextManager[Place]
 
 
 @dataclass(frozen=True)
@@ -271,8 +333,17 @@ class Part:
             fetches(here, SITE_FILES, effort, 50)
         elif name == "X":
             calls(here, effort)
+        elif name == "apart":
+            fetches(here, APART_FILES, effort, APART_BEHIND)
+            pings(here, effort, [float(load) for load in APART_LOADS])
         else:
-            pings(here, effort)
+            pings(here, effort, effort.points(LOADS))
+
+    def place(self, name: str, row: str, setup: guest.Setup, figures: list[Figure], keep: Callable[[], None]) -> Where:
+        """Where a row (or combination) of the part is measured."""
+        if name == "apart":
+            return place_apart(row, setup, figures, keep)
+        return place(name, guest.ROWS[row], setup, figures, keep)
 
 
 PARTS = {
@@ -281,6 +352,7 @@ PARTS = {
     "VIII": Part(("6to4", "linux-sit")),
     "X": Part(("6to4", "linux-sit")),
     "XII": Part(("6to4", "linux-sit")),
+    "apart": Part(apart.NAMES),
 }
 
 
@@ -299,18 +371,25 @@ def main() -> int:
     usable = sorted(os.sched_getaffinity(0))
     cores = (usable[0], usable[1 if len(usable) > 1 else 0])
     part, figures = PARTS[options.part], list[Figure]()
-    rows = [guest.ROWS[name] for name in part.rows]
+    rows = apart.rows() if options.part == "apart" else [guest.ROWS[name] for name in part.rows]
     linux = {row.what: linuxguest.build(ROOT / "build", row.what) for row in rows if row.linux}
     setup = guest.Setup(NIC, "tap", options.image, linux, cores)
-    for row in rows:
-        print(f"papers: {options.part}: {row.name}", file=sys.stderr)
+
+    def keep() -> None:
+        fresh = options.out.with_suffix(".new")
+        fresh.write_text(json.dumps([dataclasses.asdict(one) for one in figures]), encoding="utf-8")
+        fresh.rename(options.out)
+
+    effort = EFFORTS[options.effort]
+    for row in part.rows:
+        print(f"papers: {options.part}: {row}", file=sys.stderr)
         try:
-            with place(options.part, row, setup, figures) as here:
-                part.measure(options.part, here, EFFORTS[options.effort])
+            with part.place(options.part, row, setup, figures, keep) as here:
+                part.measure(options.part, here, effort)
         except FAILED as error:
-            print(f"papers: {options.part}: {row.name}: {error}", file=sys.stderr)
-            figures.append(Figure(options.part, row.name, "start", 0, 0, float("nan"), str(error).splitlines()[0]))
-    options.out.write_text(json.dumps([dataclasses.asdict(one) for one in figures]), encoding="utf-8")
+            print(f"papers: {options.part}: {row}: {error}", file=sys.stderr)
+            figures.append(Figure(options.part, row, "start", 0, 0, float("nan"), reason_of(error)))
+        keep()
     return 0
 
 

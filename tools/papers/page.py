@@ -8,6 +8,7 @@ import statistics
 from dataclasses import dataclass
 from pathlib import Path
 
+import inner
 import sections
 import target
 from paper import ABSENT, CANNOT, COMPARISONS, SAME, Comparison, Transcript, wrong
@@ -184,6 +185,7 @@ def markdown(found: Findings, effort: Effort, made: str, pictures: dict[str, str
     for one in COMPARISONS:
         if not box or one.part in parts:
             text += comparison(one, found, pictures.get(one.title, ""))
+    text += [] if box else inner.sections(found)
     text += sections.rfc(found, effort, pictures)
     text += [] if box else sections.others(found)
     text += [] if box else ["## What we found wrong", "", *(f"* {line}" for line in wrong()), ""]

@@ -1,5 +1,8 @@
 # SPDX-License-Identifier: BSD-2-Clause
-"""Calls through a gateway: SIP and RTP of sipp, captured at both ends and read by tshark; and MOS by the E-model."""
+"""Calls through a gateway: SIP and RTP of sipp, captured at both ends and read by tshark; and MOS by the E-model.
+
+Both captures have one clock, so the way of each packet is known: what was sent and did not arrive is lost, and what
+arrived too late for the jitter buffer is lost to the listener."""
 
 from __future__ import annotations
 
@@ -15,7 +18,7 @@ from pathlib import Path
 from labkit.netns import CommandFailed, Namespace, end_process
 from labkit.wait import until
 
-CALLS = 10  # at a time
+CALLS = 20  # at a time: with 5 s each 5,000 packets; more would be a load of their own
 SIP, ECHO = 5060, 6000
 PACKETS_S = 50  # G.711 in packets of 20 ms
 RTP_BYTES = 172  # of an RTP packet: header and 160 samples
@@ -69,12 +72,13 @@ def scenario(sound: Path, seconds: float) -> str:
 
 @dataclass(frozen=True)
 class Stream:
-    """One stream of RTP as tshark saw it arrive."""
+    """One stream of RTP: what the caller sent, and what became of it."""
 
-    packets: int
-    lost: int
-    seconds: float
-    jitter_ms: float  # mean (RFC 3550)
+    sent: int
+    arrived: int
+    late: int  # of those that arrived: beyond the jitter buffer
+    seconds: float  # from the first to the last that arrived
+    jitter_ms: float  # mean over the packets (RFC 3550, section 6.4.1)
 
 
 @dataclass(frozen=True)
@@ -85,21 +89,45 @@ class Quality:
     jitter_ms: float
     kbit_s: float  # of RTP, a call
     lost_percent: float
+    late_percent: float
     mos: float
 
 
-def streams(text: str) -> list[Stream]:
-    """The streams towards the callee in the table of `tshark -z rtp,streams`."""
-    found = []
+Packets = dict[str, dict[int, tuple[float, int]]]  # by SSRC (a NAT changes ports), by number: time, time stamp
+
+
+def packets_of(text: str) -> Packets:
+    """The packets of RTP in lines of time, SSRC, sequence number and time stamp. Of one that came twice
+    the first counts."""
+    found: Packets = {}
     for line in text.splitlines():
-        words = re.match(
-            r"\s*([\d.]+)\s+([\d.]+)\s+\S+\s+\d+\s+\S+\s+(\d+)\s+0x\w+\s+.*?\s(\d+)\s+(-?\d+) \([-\d.]+%\)\s+(.*)",
-            line,
-        )
-        if words and int(words[3]) == ECHO:
-            numbers = [float(word) for word in re.findall(r"[\d.]+", words[6])]
-            # Least, mean and greatest distance; least, mean and greatest jitter.
-            found.append(Stream(int(words[4]), max(0, int(words[5])), float(words[2]) - float(words[1]), numbers[4]))
+        words = line.split("\t")
+        if len(words) == 4 and all(words):
+            found.setdefault(words[1], {}).setdefault(int(words[2]), (float(words[0]), int(words[3])))
+    return found
+
+
+def jitter_ms(arrived: list[tuple[float, int]]) -> float:
+    """The mean of the interarrival jitter, which is computed anew at each packet."""
+    jitter, total = 0.0, 0.0
+    for (before, stamp), (now, next_stamp) in zip(arrived, arrived[1:]):
+        away = (now - before) * 1000 - (next_stamp - stamp) / 8  # time stamps count samples
+        jitter += (abs(away) - jitter) / 16
+        total += jitter
+    return total / max(1, len(arrived) - 1)
+
+
+def streams(sent: str, arrived: str) -> list[Stream]:
+    """Each stream that the caller sent, from the lines of both captures. The buffer's time begins with the stream's
+    fastest packet."""
+    came, found = packets_of(arrived), []
+    for key, packets in packets_of(sent).items():
+        there = came.get(key, {})
+        ways = [there[number][0] - packets[number][0] for number in packets if number in there]
+        late = sum(way > min(ways) + JITTER_BUFFER_MS / 1000 for way in ways)
+        times = sorted(there[number] for number in packets if number in there)
+        lasted = times[-1][0] - times[0][0] if times else 0.0
+        found.append(Stream(len(packets), len(ways), late, lasted, jitter_ms(times)))
     return found
 
 
@@ -127,7 +155,8 @@ def mos(lost_percent: float, delay_ms: float, robustness: float = 4.3) -> float:
     r = 93.2 - delay - loss
     if r <= 0:
         return 1.0
-    return 4.5 if r >= 100 else 1 + 0.035 * r + r * (r - 60) * (100 - r) * 7e-6
+    # The formula is a little below 1 for the smallest ratings.
+    return 4.5 if r >= 100 else max(1.0, 1 + 0.035 * r + r * (r - 60) * (100 - r) * 7e-6)
 
 
 def capture(host: Namespace, interface: str, out: Path, words: str) -> Callable[[], None]:
@@ -153,15 +182,15 @@ def call(
     words = ["sipp", "-sn", "uas", "-i", address, "-mi", address, "-p", str(SIP), "-mp", str(ECHO), "-rtp_echo"]
     answering = host.start(*pin, *words, "-nostdin")
     ends = [capture(callee[0], callee[1], folder / "callee.pcap", f"udp dst port {ECHO}")]
-    ends.append(capture(caller[0], caller[1], folder / "caller.pcap", f"udp port {SIP}"))
+    words_of_caller = f"udp port {SIP} or udp dst port {ECHO}"
+    ends.append(capture(caller[0], caller[1], folder / "caller.pcap", words_of_caller))
     try:
         host.wait_port(SIP, "udp")
         words = ["sipp", "-sf", str(steps), "-i", caller[2], "-p", str(SIP), "-m", str(CALLS), "-l", str(CALLS)]
         words += ["-r", str(CALLS), "-nostdin"]
         done = caller[0].run(*pin, *words, f"{bracketed(address)}:{SIP}", timeout=seconds + 60, check=False)
         if done.returncode != 0:
-            reason = (done.stderr.strip().splitlines() or ["no reason given"])[0]
-            raise CommandFailed(f"sipp: status {done.returncode}: {reason}")
+            raise CommandFailed(f"sipp: status {done.returncode}: {complaint(done.stdout + done.stderr)}")
     finally:
         for end in ends:
             end()
@@ -174,18 +203,39 @@ def _tshark(*words: str) -> str:
     return done.stdout
 
 
+def complaint(said: str) -> str:
+    """What sipp says about its failed calls: how many, and the last of its errors."""
+    signs = re.compile(r"unexpected|abort|timeout|cannot|unable", re.IGNORECASE)
+    errors = [line.strip() for line in said.splitlines() if signs.search(line)]
+    failed = re.search(r"Failed call\s*\|\s*\d+\s*\|\s*(\d+)", said)
+    count = f"{failed[1]} calls failed" if failed else "no reason given"
+    return f"{count}: {errors[-1]}" if errors else count
+
+
 def judge(folder: Path) -> Quality:
     """Reads both captures of a trial."""
-    rtp = _tshark("-r", str(folder / "callee.pcap"), "-d", f"udp.port=={ECHO},rtp", "-q", "-z", "rtp,streams")
+    caller = folder / "caller.pcap"
+    rtp = [_rtp(caller), _rtp(folder / "callee.pcap")]
     fields = ("frame.time_epoch", "sip.Method", "sip.Status-Code", "sip.CSeq.method", "sip.Call-ID")
-    sip = _tshark("-r", str(folder / "caller.pcap"), "-Y", "sip", "-T", "fields", *(f"-e{name}" for name in fields))
-    arrived, took = streams(rtp), set_up_times(sip)
-    if len(arrived) < CALLS or len(took) < CALLS:
-        raise CommandFailed(f"{len(took)} of {CALLS} calls answered, {len(arrived)} streams arrived")
-    packets, lost = sum(one.packets for one in arrived), sum(one.lost for one in arrived)
-    percent = 100 * lost / (packets + lost)
-    set_up = statistics.median(took)
-    rate = statistics.median(one.packets * RTP_BYTES * 8 / (one.seconds + 1 / PACKETS_S) / 1000 for one in arrived)
-    # Nothing is late here: jitter is far below the buffer. The fastest set-up is a way there and back.
+    sip = _tshark("-r", str(caller), "-Y", "sip", "-T", "fields", *(f"-e{name}" for name in fields))
+    return quality(streams(*rtp), set_up_times(sip))
+
+
+def _rtp(file: Path) -> str:
+    fields = ("frame.time_epoch", "rtp.ssrc", "rtp.seq", "rtp.timestamp")
+    words = ("-r", str(file), "-d", f"udp.port=={ECHO},rtp", "-Y", f"rtp && udp.dstport=={ECHO}", "-T", "fields")
+    return _tshark(*words, *(f"-e{name}" for name in fields))
+
+
+def quality(found: list[Stream], took: list[float]) -> Quality:
+    """Of a trial with these streams and times of set-up."""
+    heard = [one for one in found if one.arrived > 1]
+    if len(heard) < CALLS or len(took) < CALLS:
+        raise CommandFailed(f"{len(took)} of {CALLS} calls answered, {len(heard)} streams arrived")
+    sent, arrived = sum(one.sent for one in found), sum(one.arrived for one in found)
+    lost, late = 100 * (sent - arrived) / sent, 100 * sum(one.late for one in found) / sent
+    rate = statistics.median(one.arrived * RTP_BYTES * 8 / (one.seconds + 1 / PACKETS_S) / 1000 for one in heard)
+    # The fastest set-up is a way there and back.
     delay = CODEC_MS + JITTER_BUFFER_MS + min(took) / 2
-    return Quality(set_up, statistics.fmean(one.jitter_ms for one in arrived), rate, percent, mos(percent, delay))
+    jitter = statistics.fmean(one.jitter_ms for one in heard)
+    return Quality(statistics.median(took), jitter, rate, lost, late, mos(lost + late, delay))

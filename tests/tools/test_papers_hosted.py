@@ -1,0 +1,188 @@
+# SPDX-License-Identifier: BSD-2-Clause
+"""make bench-papers, without guests: what is read from captures and consoles, and how calls are judged."""
+
+from __future__ import annotations
+
+import re
+import sys
+from pathlib import Path
+from typing import Any
+from xml.etree import ElementTree
+
+import pytest
+
+ROOT = Path(__file__).resolve().parents[2]
+sys.path[:0] = [str(ROOT / "tools" / name) for name in ("papers", "bench", ".")]
+
+import apart  # noqa: E402
+import guest  # noqa: E402
+import hosted  # noqa: E402
+import inner  # noqa: E402
+import voip  # noqa: E402
+from labkit import linuxguest  # noqa: E402
+from labkit.netns import CommandFailed  # noqa: E402
+from results import Figure, Findings  # noqa: E402
+
+# ---- streams of calls ----
+
+
+def lines(packets: dict[int, float], ssrc: str = "0xca110000") -> str:
+    """Packets by number and time in ms, as tshark prints them."""
+    return "\n".join(f"{100 + at / 1000:.6f}\t{ssrc}\t{number}\t{number * 160}" for number, at in packets.items())
+
+
+SENT = {number: number * 20.0 for number in range(1, 51)}
+
+
+def arriving(changes: dict[int, float | None]) -> str:
+    """All packets two milliseconds later, but for these: how many milliseconds later, or never."""
+    ways = {number: changes.get(number, 2.0) for number in SENT}
+    return lines({number: SENT[number] + way for number, way in ways.items() if way is not None})
+
+
+def test_a_stream_without_losses() -> None:
+    one = voip.streams(lines(SENT), arriving({}))[0]
+    assert (one.sent, one.arrived, one.late) == (50, 50, 0)
+    assert one.seconds == pytest.approx(0.98) and one.jitter_ms == pytest.approx(0, abs=1e-3)
+
+
+@pytest.mark.parametrize("gone", [[1, 2, 3], [25], [48, 49, 50]])
+def test_losses_at_the_ends_count(gone: list[int]) -> None:
+    one = voip.streams(lines(SENT), arriving(dict.fromkeys(gone)))[0]
+    assert (one.sent, one.arrived) == (50, 50 - len(gone))
+
+
+def test_late_packets() -> None:
+    """Beyond the jitter buffer of 60 ms behind the fastest packet; 59 ms are in time."""
+    one = voip.streams(lines(SENT), arriving({10: 61.0, 11: 62.1, 12: 200.0}))[0]
+    assert (one.arrived, one.late) == (50, 2)
+
+
+def test_doubles_and_other_streams() -> None:
+    again = arriving({}) + "\n" + lines({50: 5000.0})
+    assert voip.streams(lines(SENT), again)[0].arrived == 50
+    both = voip.streams(lines(SENT) + "\n" + lines(SENT, "0xca110001"), arriving({}))
+    assert [one.arrived for one in both] == [50, 0]
+    assert voip.streams("", "rubbish\n1\t2\t3") == []
+
+
+def test_jitter() -> None:
+    """RFC 3550, section 6.4.1: the jitter moves by a sixteenth of what it differs; the mean is over all packets."""
+    at = [(0.0, 0), (0.020, 160), (0.056, 320), (0.060, 480)]
+    second = 0 + (16 - 0) / 16
+    third = second + (16 - second) / 16
+    assert voip.jitter_ms(at) == pytest.approx((0 + second + third) / 3)
+    assert voip.jitter_ms(at[:1]) == 0
+
+
+# ---- a trial ----
+
+
+def stream(**words: Any) -> voip.Stream:
+    return voip.Stream(**({"sent": 250, "arrived": 250, "late": 0, "seconds": 4.98, "jitter_ms": 0.5} | words))
+
+
+def test_quality() -> None:
+    many = [stream()] * (voip.CALLS - 1)
+    said = voip.quality([*many, stream(arrived=225, late=5)], [4.0] * voip.CALLS)
+    sent = 250 * voip.CALLS
+    assert said.lost_percent == pytest.approx(100 * 25 / sent) and said.late_percent == pytest.approx(100 * 5 / sent)
+    assert said.kbit_s == pytest.approx(68.8) and said.set_up_ms == 4
+    assert said.mos == pytest.approx(voip.mos(100 * 30 / sent, 82))
+
+
+@pytest.mark.parametrize("found, took", [([stream()], [4.0] * voip.CALLS), ([stream()] * voip.CALLS, [4.0]),
+                                         ([stream(arrived=0)] * voip.CALLS, [4.0] * voip.CALLS)])
+def test_calls_that_failed(found: list[voip.Stream], took: list[float]) -> None:
+    with pytest.raises(CommandFailed, match=f"of {voip.CALLS} calls answered"):
+        voip.quality(found, took)
+
+
+# G.107, Annex B, table B.1: MOS by R.
+@pytest.mark.parametrize("rating, score", [(90, 4.34), (80, 4.03), (70, 3.60), (60, 3.10), (50, 2.58)])
+def test_scores_by_rating(rating: float, score: float) -> None:
+    impaired = 93.2 - rating
+    lost = impaired * 4.3 / (95 - impaired)  # 7-29 solved for the loss
+    assert voip.mos(lost, 80) == pytest.approx(score, abs=0.0065)
+
+
+def test_no_score_is_below_1() -> None:
+    assert min(voip.mos(lost, 80) for lost in range(101)) == 1
+
+
+def test_scores_by_delay() -> None:
+    """7-27 and 7-28: nothing up to 100 ms; 3.1 at 200 ms, where X is 1."""
+    assert voip.mos(0, 100) == voip.mos(0, 0)
+    idd = 25 * (2 ** (1 / 6) - 3 * (1 + 3**-6) ** (1 / 6) + 2)
+    r = 93.2 - idd
+    assert voip.mos(0, 200) == pytest.approx(1 + 0.035 * r + r * (r - 60) * (100 - r) * 7e-6)
+
+
+def test_scenario() -> None:
+    text = voip.scenario(Path("/tmp/sound"), 5)
+    steps = list(ElementTree.fromstring(text))
+    kinds = [(one.tag, one.get("response")) for one in steps]
+    assert kinds == [("send", None), ("recv", "100"), ("recv", "180"), ("recv", "200"), ("send", None), ("nop", None),
+                     ("pause", None), ("nop", None), ("send", None), ("recv", "200")]
+    sends = [one.text or "" for one in steps if one.tag == "send"]
+    methods = [re.search(r"(\w+) sip:", text) for text in sends]
+    assert [one and one[1] for one in methods] == ["INVITE", "ACK", "BYE"]
+    assert steps[6].get("milliseconds") == "5000" and "m=audio" in sends[0]
+    assert all(re.search(r"CSeq: \d \w+\nContent-", text) for text in sends)
+
+
+def test_complaints() -> None:
+    said = "  Failed call          |        3                  |        3\nAborting call on unexpected message\n"
+    assert voip.complaint(said) == "3 calls failed: Aborting call on unexpected message"
+    assert voip.complaint("Resolving remote host 'a'... Done.") == "no reason given"
+
+
+# ---- the rest ----
+
+
+class Server:
+    """Stands for a place whose server receives so many bytes a call."""
+
+    def __init__(self, *received: int) -> None:
+        self.values = list(received)
+
+    def received(self) -> int:
+        return self.values.pop(0)
+
+
+def test_traffic_behind_must_come_through(monkeypatch: pytest.MonkeyPatch) -> None:
+    clock = iter([0.0, 2.0] * 3)
+    monkeypatch.setattr(hosted.time, "monotonic", lambda: next(clock))
+    for bytes_s, other, void in ((1_250_000, 0, ""), (1_000_000, 0, "only 8 Mbit/s came through"),
+                                 (1_250_000, 1_000_000, "only 6 Mbit/s came through")):
+        behind = hosted.Carried(Server(0, bytes_s * 2), 10)  # type: ignore[arg-type]
+        assert behind.void(other) == void
+
+
+def test_reasons() -> None:
+    assert hosted.reason_of(CommandFailed("wan: curl: status 7\n\nno route\n")) == "wan: curl: status 7: no route"
+    assert hosted.reason_of(ValueError("one")) == "one" and hosted.reason_of(KeyError()) == "KeyError"
+
+
+def test_a_linux_guest_behind_the_nat() -> None:
+    line = linuxguest.command_line("sit", "e1000", lan=guest.LAN_ADDRESS, wan=guest.WAN_ADDRESS,
+                                   gateway=guest.WAN_GATEWAY, tunnel6=guest.site6(guest.WAN_ADDRESS) + ":1/16")
+    words = apart.behind(line).split()
+    assert {"guest.lan=192.168.7.1/24", "guest.wan=192.168.1.3/24", "guest.gateway=192.168.1.1",
+            "guest.tunnel6=2002:cb00:7102::1/16"} <= set(words)
+    assert [row.name for row in apart.rows(("linux_bare",))] == ["6to4", "linux-nat"]
+
+
+def test_timings_of_the_console() -> None:
+    said = ["> timings\r", "in known count=12 mean=329 max=900", "4to6 address count=0 mean=0 max=0", "uptime 3", ""]
+    assert inner.steps(said) == [inner.Step("in", "known", 12, 329), inner.Step("4to6", "address", 0, 0)]
+
+
+def test_internal_timings_beside_the_papers() -> None:
+    figures = [Figure("II", "nat", "add, cycles", 1, 0, 1178.0), Figure("II", "ivi", "header, cycles", 46, 0, 124.0),
+               Figure("II", "linux-nat", "whole packet, instructions", 1, 0, 6408.0)]
+    text = "\n".join(inner.sections(Findings(figures)))
+    assert "| Add Entry | 1.83 | 0.144 | 1,178 |" in text
+    assert "| IP Header | 32.5 | 15.6 | 2.09 x | 124 | 28.1 | 11.8 | 2.38 x | – |" in text
+    assert "| `nat` | out | known | – | 6,408 |" in text
+    assert inner.sections(Findings([])) == []
