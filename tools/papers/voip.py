@@ -108,7 +108,7 @@ def packets_of(text: str) -> Packets:
 
 
 def jitter_ms(arrived: list[tuple[float, int]]) -> float:
-    """The mean of the interarrival jitter, which is computed anew at each packet."""
+    """The mean of the interarrival jitter, which each packet changes."""
     jitter, total = 0.0, 0.0
     for (before, stamp), (now, next_stamp) in zip(arrived, arrived[1:]):
         away = (now - before) * 1000 - (next_stamp - stamp) / 8  # time stamps count samples
