@@ -233,6 +233,8 @@ class NewFlows:
         """Opens the connections of so many seconds at this rate, at most what the table takes; true if the first packet
         of each came through."""
         many = max(1, min(self.room, int(rate * seconds)))
+        if many == self.room and self.room - self.open >= self.room // 2:
+            many = self.room - self.open  # so many do not fit anyway, and a rate that is too high ends at once
         if self.open + many > self.room or self.numbers + many > NUMBERS:
             self.load = self.empty()
             self.open = self.numbers = 0

@@ -203,13 +203,15 @@ static uint64_t due_now(int side, uint64_t now, uint64_t *again_ns)
 	uint64_t paced = run.paced[side], allowed;
 
 	allowed = (double)paced < due ? (uint64_t)due + 1 - paced : 0;
-	if (allowed == 0)
-		*again_ns = run.start_ns + (uint64_t)ceil((double)paced * 1e9 / run.rate);
 	if (run.phase->open && allowed > BEHIND_LEAST && (double)allowed > most) {
 		run.now.behind += allowed - 1;
-		run.paced[side] += allowed - 1;
+		run.paced[side] = paced += allowed - 1;
 		allowed = 1;
 	}
+	/* In a phase that is not open, packets without room wait for it, and so does the load. */
+	if (allowed == 0 || run.phase->open)
+		*again_ns =
+		        run.start_ns + (uint64_t)ceil((double)(paced + allowed) * 1e9 / run.rate);
 	return allowed;
 }
 
