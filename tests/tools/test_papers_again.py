@@ -311,6 +311,8 @@ def test_a_plateau_is_compared_by_its_height() -> None:
         Figure("VII", row, one.what, x, 0, min(x, limit))
         for row, limit in limits.items() for x in (1000, 4000, 8000, 12000, 16000)
     ])  # fmt: skip
+    found.figures.append(Figure("VII", "linux-nat", one.scale, 0, 0, 95_650.0))
+    assert "The most that our Linux guest processed: 95,650 packets/s." in page.comparison(one, found, "")
     theirs, ours = page.compared(one, page.lines(one, found))
     assert theirs == pytest.approx(13992 / 9565) and ours == pytest.approx(16000 / 9565)
 
@@ -465,6 +467,13 @@ def test_a_missing_tool_is_named_before_anything_is_measured(program: Any, capsy
     assert call(program) == 1
     assert "X needs sipp-that-is-missing" in capsys.readouterr().err
     assert not (program.OUT / "X.json").exists()
+
+
+def test_what_other_programs_use(program: Any) -> None:
+    """The whole machine's processor time less our own, by the time that passed."""
+    program.cores_in_use = lambda: (20.0, 150.0, 40.0)
+    assert program.others_since((10.0, 100.0, 20.0)) == 3.0
+    assert program.others_since((10.0, 140.0, 20.0)) == 0.0
 
 
 def test_rows_go_with_8219_only(program: Any, capsys: pytest.CaptureFixture[str]) -> None:

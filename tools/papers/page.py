@@ -44,6 +44,11 @@ class Line:
         return ratio(*self.theirs, less_is_better), ratio(ours[0], ours[1], less_is_better)
 
 
+def rows_of(one: Comparison, found: Findings) -> tuple[str, str]:
+    """The guests of a comparison; the box stands for both, where it was measured."""
+    return (target.ROW.name,) * 2 if found.of_box() else (one.ours[0].key, one.ours[1].key)
+
+
 def lines(one: Comparison, found: Findings) -> list[Line]:
     """Every point that the paper or we have measured."""
 
@@ -52,7 +57,7 @@ def lines(one: Comparison, found: Findings) -> list[Line]:
         return Transcript(name or one.name).column(one.x, column)
 
     columns = [theirs(curve.key) for curve in one.theirs]
-    rows = (target.ROW.name if found.of_box() else one.ours[0].key, one.ours[1].key)
+    rows = rows_of(one, found)
     points = sorted(set(columns[0]) | set(found.points(one.part, one.what)))
     return [
         Line(
@@ -124,6 +129,8 @@ def comparison(one: Comparison, found: Findings, picture: str) -> list[str]:
     text = [f"### Table {one.table}: {one.title}", ""]
     text += [f"Paper: {'; '.join(Transcript(one.name).source[-2:])}. Figures: {unit}.", ""]
     text += [f"**In doubt:** {found.doubt(one.part)}.", ""] if found.doubt(one.part) else []
+    if one.scale and (most := found.value(one.part, rows_of(one, found)[1], one.scale, 0)):
+        text += [f"The most that {'the box' if box else 'our Linux guest'} processed: {most} packets/s.", ""]
     text += sections.table(header, rows)
     text += [f"![Table {one.table}: {one.title}]({picture})", ""] if picture else []
     if box:

@@ -48,6 +48,7 @@ class Comparison:
     differs: str  # what is not the same, in words
     floor: str = ""  # a row whose figure is what the test network itself costs
     plateau: bool = False  # systems are compared by the most that each reaches, not point by point
+    scale: str = ""  # a quantity of our peer's, by which the paper's rates were multiplied
     ranked: bool = True  # False: another comparison of the same figures stands in the summary
 
 
@@ -129,7 +130,7 @@ COMPARISONS: tuple[Comparison, ...] = (
         "offered, packets/s of the paper", _dissertation("bare_pps", "linux_pps"), "VII", "processed/s, rates scaled",
         NAT, False,
         RFC_WORDS + " Every rate is multiplied by the most that our Linux guest processes, divided by the 9,565 of the"
-        " paper's Linux. This is over vhost-user.", plateau=True,
+        " paper's Linux. This is over vhost-user.", plateau=True, scale="most processed, packets/s",
     ),
     Comparison(
         "VIII", "TCP connection through 6to4 with NAT in one box", "2012-viii-6to4-connection", FILE, "file, KB",

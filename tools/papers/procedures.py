@@ -23,7 +23,7 @@ BURST_MOST = 16384
 NEW_NAMES: dict[str, float] = {"answers": 1, "fresh": 1}  # DNS64: questions that were never asked before
 NUMBERS = 1 << 20  # of the generator's flows
 SERVERS = 100  # of RFC 9693
-PROOFS_S = 10_000  # proofs a second, so few that none is lost
+PROOFS_S = 15_000  # proofs a second, so few that none is lost
 RECOVERY_S = 2.0  # the time at half the rate
 
 Passes = Callable[[float, float], bool]  # a rate, the length of a trial
