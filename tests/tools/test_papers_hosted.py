@@ -18,6 +18,7 @@ import apart  # noqa: E402
 import guest  # noqa: E402
 import hosted  # noqa: E402
 import inner  # noqa: E402
+import names  # noqa: E402
 import voip  # noqa: E402
 from labkit import linuxguest  # noqa: E402
 from labkit.netns import CommandFailed  # noqa: E402
@@ -157,6 +158,37 @@ def test_traffic_behind_must_come_through(monkeypatch: pytest.MonkeyPatch) -> No
                                  (1_250_000, 1_000_000, "only 6 Mbit/s came through")):
         behind = hosted.Carried(Server(0, bytes_s * 2), 10)  # type: ignore[arg-type]
         assert behind.void(other) == void
+
+
+def test_what_comes_through_is_watched_for_a_second(monkeypatch: pytest.MonkeyPatch) -> None:
+    clock, slept = iter([0.0, 0.25]), list[float]()
+    monkeypatch.setattr(hosted.time, "monotonic", lambda: next(clock))
+    monkeypatch.setattr(hosted.time, "sleep", slept.append)
+    assert hosted.Carried(Server(0, 1_250_000), 10).passed() == 10  # type: ignore[arg-type]
+    assert slept == [0.75]
+
+
+def test_dns64perf() -> None:
+    said = "Sent queries: 400\nValid answers: 399 (99.75%)\nAverage round-trip time: 3.25 ms\n"
+    assert names.share_of(said) == 99.75 and names.wait_of(said) == 3.25
+    assert names.highest("search 1 of 1\nmedian 2000/s, 1st percentile 1/s, 99th percentile 3/s\n") == 2000
+    for text in ("", "median 0/s, 1st"):
+        with pytest.raises(CommandFailed, match="no rate"):
+            names.highest(text)
+    with pytest.raises(CommandFailed, match="no route"):
+        names.share_of("dns64perf: no route")
+
+
+def test_memory() -> None:
+    line = "1.0 gateway starts; its tables use 900 KB"
+    assert "its tables use %u KB" in (ROOT / "kernel" / "main.c").read_text(encoding="utf-8")
+    assert names.memory_of([line], False) == 900
+    assert names.memory_of(["memory 1 kB", "memory 20480 kB"], True) == 20480
+    with pytest.raises(CommandFailed):
+        names.memory_of(["memory 1 kB"], False)
+    assert min(names.papers_memory("Unbound")) > 0 and len(names.papers_memory("BIND")) == 6
+    text = "\n".join(names.sections(Findings([Figure("DNS-hosts", "linux-bind", "memory, KB", 0, 0, 20480.0)])))
+    assert re.search(r"\| Linux BIND \| [\d.]+ to [\d.]+ \| 20.0 \|", text)
 
 
 def test_reasons() -> None:

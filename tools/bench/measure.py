@@ -461,7 +461,7 @@ class Session:
         """DNS: the size of all tables, by our log; for Linux the maximum memory of the server's process."""
         linux = self.guest.row.linux
         for line in self.guest.console("memory" if linux else "log"):
-            found = re.search(r"memory (\d+) kB" if linux else r"its tables take (\d+) KB", line)
+            found = re.search(r"memory (\d+) kB" if linux else r"its tables use (\d+) KB", line)
             if found:
                 self._note(DNS_MEMORY, run, float(found[1]))
 

@@ -93,7 +93,7 @@ def sites(name: str, setup: guest.Setup) -> Iterator[Sites]:
         gateways.append(guest.Guest(far, setup, folder, (taps[2], far_wan), guest.FAR_WAN_ADDRESS))
         for one in gateways:
             stack.callback(one.stop)
-            one.start()
+            one.start(240)
         net = bulk.address_sites(lab)
         lab.wait_ping(net.address, timeout=60)
         yield Sites(lab, net, gateways)

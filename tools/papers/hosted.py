@@ -27,6 +27,7 @@ sys.path[:0] = [str(HERE), str(HERE.parent / "bench"), str(HERE.parent)]
 import apart
 import bulk
 import guest
+import names
 import voip
 from labkit import linuxguest, sandbox
 from labkit.lab import FAR_SERVER, Lab
@@ -41,6 +42,7 @@ NAT_FILES = [8, 16, 32, 64]  # table VI, KB
 SITE_FILES = [4, 8, 16, 32, 64, 100, 120, 150]  # tables VIII and IX, KB
 # Tables XII and XV, Mbit/s behind. Table XII ends at 90.
 LOADS = [10, 20, 30, 40, 50, 60, 70, 80, 90, 100, 120, 140, 160, 180, 200]
+START_S = 240  # on a busy machine a Linux guest needs minutes
 FETCHES = 20
 CALL_S = 5  # length of a call
 CALL_BYTES = voip.CALLS * voip.PACKETS_S * CALL_S * (voip.RTP_BYTES + 62)  # with Ethernet, IPv6 and UDP
@@ -105,8 +107,13 @@ class Carried:
         self.began, self.before = time.monotonic(), here.received()
 
     def passed(self, other: int = 0) -> float:
-        """Mbit/s that reached the server since the start, without so many other bytes."""
-        return (self.here.received() - self.before - other) * 8e-6 / (time.monotonic() - self.began)
+        """Mbit/s that reached the server since the start, without so many other bytes. A second at least: the sender
+        is not steady within one."""
+        lasted = time.monotonic() - self.began
+        if lasted < 1:
+            time.sleep(1 - lasted)
+            lasted = 1.0
+        return (self.here.received() - self.before - other) * 8e-6 / lasted
 
     def void(self, other: int = 0) -> str:
         """Why what was measured does not count; `other` are the bytes of what was measured itself."""
@@ -129,7 +136,7 @@ def place(
             gateways.append(guest.Guest(row, setup, Path(lab.directory), (taps[2], far), guest.FAR_WAN_ADDRESS))
         for one in gateways:
             stack.callback(one.stop)
-            one.start()
+            one.start(START_S)
         if row.path == "wire":
             # The floor only moves frames: LAN and WAN are one network.
             lab.lan.ip("address add 203.0.113.7/24 dev lan0")
@@ -318,6 +325,24 @@ def calls(here: Place, effort: Effort) -> None:
 Where = contextlib.AbstractContextManager[Place]
 
 
+def resolver(
+    row: guest.Row, setup: guest.Setup, effort: Effort, figures: list[Figure], keep: Callable[[], None]
+) -> None:
+    """The part of the DNS64 servers, on one of them."""
+
+    def add(what: str, x: float, run: int, value: float, void: str = "") -> None:
+        figures.append(Figure("DNS-hosts", row.name, what, x, run, value, void))
+
+    def note(what: str, x: float, run: int, act: Callable[[], None]) -> None:
+        try:
+            act()
+        except FAILED as error:
+            add(what, x, run, float("nan"), reason_of(error))
+
+    with names.server(row, setup) as here:
+        names.measure(here, effort, add, note, keep)
+
+
 @dataclass(frozen=True)
 class Part:
     """The rows of a part, and what is measured in the place of each."""
@@ -353,6 +378,7 @@ PARTS = {
     "X": Part(("6to4", "linux-sit")),
     "XII": Part(("6to4", "linux-sit")),
     "apart": Part(apart.NAMES),
+    "DNS-hosts": Part(names.ROWS),
 }
 
 
@@ -384,6 +410,9 @@ def main() -> int:
     for row in part.rows:
         print(f"papers: {options.part}: {row}", file=sys.stderr)
         try:
+            if options.part == "DNS-hosts":
+                resolver(guest.ROWS[row], setup, effort, figures, keep)
+                continue
             with part.place(options.part, row, setup, figures, keep) as here:
                 part.measure(options.part, here, effort)
         except FAILED as error:

@@ -9,6 +9,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 import inner
+import names
 import sections
 import target
 from paper import ABSENT, CANNOT, COMPARISONS, SAME, Comparison, Transcript, wrong
@@ -194,7 +195,7 @@ def markdown(found: Findings, effort: Effort, made: str, pictures: dict[str, str
             text += comparison(one, found, pictures.get(one.title, ""))
     text += [] if box else inner.sections(found)
     text += sections.rfc(found, effort, pictures)
-    text += [] if box else sections.others(found)
+    text += [] if box else [*sections.others(found), *names.sections(found)]
     text += [] if box else ["## What we found wrong", "", *(f"* {line}" for line in wrong()), ""]
     voids = [f"* {part}: {reason}" for part in parts for reason in found.voids(part)]
     if voids:

@@ -132,13 +132,16 @@ def rfc(found: Findings, effort: Effort, pictures: dict[str, str]) -> list[str]:
 
 
 def others(found: Findings) -> list[str]:
-    """DNS64, calls, and the translator's own times."""
+    """DNS64 and calls."""
     text = ["## DNS64: RFC 8219, section 9.2, and answers by questions in flight", "", *_doubt(found, "DNS-search")]
     text += pivot(found, "DNS-search", [("all answered, questions/s", "all answered, questions/s", 0)])
     for what in ("answers/s", "256 answers, ms", "vCPU, %"):
         columns: list[Column] = [(f"{x:g} in flight", what, x) for x in found.points("DNS-loop", what)]
         text += [f"{what[0].upper()}{what[1:]}:", "", *pivot(found, "DNS-loop", columns)]
     text += ["## Calls: mean opinion score", "", *_doubt(found, "X")]
-    text += ["The paper has none. E-model of ITU-T G.107 for G.711 without loss concealment, jitter buffer 60 ms.", ""]
+    text += ["The paper has none. E-model of ITU-T G.107 for G.711 without loss concealment, jitter buffer 60 ms;"
+             " packets that come later than the buffer holds count as lost.", ""]
     text += pivot(found, "X", [(f"{x:g} Mbit/s behind", "MOS", x) for x in found.points("X", "MOS")])
+    text += ["Late packets, in percent of those sent:", ""]
+    text += pivot(found, "X", [(f"{x:g} Mbit/s behind", "RTP late, %", x) for x in found.points("X", "RTP late, %")])
     return text
