@@ -174,6 +174,13 @@ def test_new_connections_are_never_opened_twice_and_fit_into_the_table() -> None
         assert opened <= 60_000 and one["flows"] >= min(30_000, int(one["rate"]))
 
 
+def test_a_box_is_asked_for_few_connections() -> None:
+    gateway = Gateway(20_000)
+    flows = procedures.NewFlows(gateway, gateway.empty, 180_000, 4000)  # type: ignore[arg-type]
+    assert 19_500 <= procedures.setup_rate(flows, DEFAULT, 400_000) <= 20_000
+    assert {one["flows"] for one in gateway.trials} == {4000} and gateway.emptied == 0
+
+
 @pytest.mark.parametrize(("table", "held"), [(10_000, 1100), (1000, 1000), (700, 693), (0, None)])
 def test_capacity(table: int, held: int | None) -> None:
     def prove(many: int) -> int:
@@ -417,6 +424,7 @@ def fixture_program(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Any:
              module.Part("V-rtt", (0, 0, 0), lambda bench: [Figure("V-rtt", "nat", "round trip, ms", 64, 0, 1.0)]))
     for name, value in {"ROOT": tmp_path, "OUT": tmp_path / "build", "PARTS": parts, "cores_in_use": lambda: (0, 0, 0),
                         "MEASURED": tmp_path / "docs" / "papers" / "measured.json",
+                        "programs": lambda: "the same",
                         "build_generator": lambda: tmp_path / "gen"}.items():  # fmt: skip
         monkeypatch.setattr(module, name, value)
     monkeypatch.setattr(module.time, "sleep", lambda seconds: None)

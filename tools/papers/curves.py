@@ -45,7 +45,8 @@ def _losses(axis: Axes, found: Findings) -> None:
     axis.set_ylabel("lost, %")
     axis.set_ylim(bottom=0)
     axis.grid(alpha=0.3)
-    axis.legend(fontsize=7)
+    if axis.lines:
+        axis.legend(fontsize=7)
 
 
 def _pairs(listed: list[Line], ours: bool) -> list[Point]:

@@ -225,6 +225,7 @@ class NewFlows:
     load: loadgen.LoadGen
     empty: Callable[[], loadgen.LoadGen]  # starts the gateway again; gives the generator
     room: int  # connections that the table takes in safely
+    few: int = 0  # connections of a trial where the table cannot be emptied; 0: as many as its time gives
     open: int = 0  # those in it
     numbers: int = 0  # of flows in use
     rate: float = 0.0  # reached in the last trial
@@ -232,7 +233,7 @@ class NewFlows:
     def trial(self, rate: float, seconds: float) -> bool:
         """Opens the connections of so many seconds at this rate, at most what the table takes; true if the first packet
         of each came through."""
-        many = max(1, min(self.room, int(rate * seconds)))
+        many = self.few or max(1, min(self.room, int(rate * seconds)))
         if many == self.room and self.room - self.open >= self.room // 2:
             many = self.room - self.open  # so many do not fit anyway, and a rate that is too high ends at once
         if self.open + many > self.room or self.numbers + many > NUMBERS:

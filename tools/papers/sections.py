@@ -122,8 +122,11 @@ def rfc(found: Findings, effort: Effort, pictures: dict[str, str]) -> list[str]:
         text += [f"![Loss by offered rate]({pictures['loss by rate']})", ""]
     text += ["## RFC 9693", "", *_doubt(found, "9693")]
     text += [
-        "A trial opens as many connections as its rate gives in a second or more (at most 180,000), all of them new,"
-        " and passes if the first packet of each came through. The table is emptied before it would be full."
+        (f"A trial opens {generated.BOX_FLOWS:,} connections, since the table of the box cannot be emptied from here;"
+         " all of them are new." if box else
+         "A trial opens as many connections as its rate gives in a second or more (at most 180,000), all of them new."
+         " The table is emptied before it would be full.")
+        + " A trial passes if the first packet of each came through."
         " Connections held: so many were opened, and each was proved by a packet from outside; the table is configured"
         f" for {guest.SESSIONS:,}.", "",
     ]  # fmt: skip
