@@ -3,10 +3,12 @@
 
 from __future__ import annotations
 
+import contextlib
 import importlib.machinery
 import importlib.util
 import sys
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
@@ -17,6 +19,7 @@ sys.path[:0] = [str(ROOT / "tools" / name) for name in ("papers", "bench", ".")]
 import compare  # noqa: E402
 import curves  # noqa: E402
 import generated  # noqa: E402
+import guest  # noqa: E402
 import page  # noqa: E402
 import procedures  # noqa: E402
 import voip  # noqa: E402
@@ -256,6 +259,41 @@ def test_an_interrupted_part_goes_on_after_its_last_unit(tmp_path: Path) -> None
     assert again.left().startswith("2 units left, some 0 minutes")
     shelf.put("8219", [])
     assert Units(shelf, "8219").done == {} and Units(shelf, "8219", again=True).done == {}
+
+
+class Interrupted(Gateway):
+    """Ends the program while the bursts of the first guest are measured."""
+
+    def run(self, **words: float) -> dict[str, Any]:
+        if words.get("rate", 0) >= 1e9:
+            raise SystemExit(130)
+        return super().run(**words)
+
+
+def test_rfc_8219_goes_on_with_the_unit_that_was_under_way(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    started: list[str] = []
+    kind: type[Gateway] = Interrupted
+
+    @contextlib.contextmanager
+    def sessions(bench: Any, nic: str, backend: str, rows: tuple[str, ...], add: Any) -> Any:
+        del bench, nic, backend, add
+        started.extend(rows)
+        yield [SimpleNamespace(guest=SimpleNamespace(row=guest.ROWS[row]), load=kind(5000)) for row in rows]
+
+    monkeypatch.setattr(generated, "sessions", sessions)
+    shelf = Shelf(tmp_path, tmp_path / "image", EFFORTS["quick"])
+    bench = generated.Bench(EFFORTS["quick"], tmp_path, tmp_path, lambda role: None, (0, 0), None, ("nat", "linux-sit"),
+                            lambda name: Units(shelf, name))  # type: ignore[arg-type, return-value]  # fmt: skip
+    with pytest.raises(SystemExit):
+        generated.rfc8219(bench)
+    assert started == ["nat"] and list(shelf.units("8219")) == ["nat 64 0"]
+    kind = Gateway
+    found = Findings(generated.rfc8219(bench))
+    assert started == ["nat", "nat", "linux-sit"] and found.rows("8219") == ["nat", "linux-sit"]
+    for row in ("nat", "linux-sit"):
+        best = found.value("8219", row, generated.NONE_LOST, 64)
+        assert best and 4900 <= best.median <= 5001 and found.value("8219", row, "recovery, ms", 0)
+    assert len(generated.rfc8219(bench)) == len(found.figures) and len(started) == 3
 
 
 @pytest.mark.parametrize(("seconds", "said"), [(90 * 60, "90 minutes"), (3 * 3600, "3 hours"), (4 * 86400, "4 days")])
