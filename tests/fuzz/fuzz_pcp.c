@@ -275,11 +275,12 @@ static void change_something(struct input *in)
 	struct dhcps_id id = {.len = 7, .bytes = {1, 0x52}};
 	uint8_t what = input_u8(in);
 	mac station = {{0x52, 0x52, 0x52, 0x52, 0x52, what >> 4 & 3}};
+	struct dhcps_who who = {.client = station, .agent = station};
 	id.bytes[6] = station.b[5];
 	if (what & 128)
 		dhcps_table_forget(&rig.gw, net, what & 3, DHCPS_FREE, 0);
 	else
-		dhcps_table_take(&rig.gw, net, what & 3, &id, &station, DHCPS_BOUND,
+		dhcps_table_take(&rig.gw, net, what & 3, &id, &who, DHCPS_BOUND,
 		                 what & 4 ? rig.gw.clock.s + 60 : UINT32_MAX);
 	list_one(5);
 }
