@@ -52,6 +52,13 @@ class Told:
         return new
 
 
+def settled(gateway: Any) -> Any:
+    """The same, when the log lines of its start have been sent."""
+    for _ in range(3):
+        gateway.wait(1)
+    return gateway
+
+
 def udp(sport: int = 5000, src: str = A.ip) -> IP:
     return IP(src=src, dst=FAR) / UDP(sport=sport, dport=53) / Raw(b"x")
 
@@ -62,7 +69,7 @@ def events(found: list[dict[str, Any]]) -> list[tuple[int, str, str, int]]:
 
 def test_rfc6888_req14_one_record_for_a_block(start: Start) -> None:
     """Fifty sessions of a host are one event, when the first begins, and one when the last has ended."""
-    gateway, told = start(NAT), Told()
+    gateway, told = settled(start(NAT)), Told()
     sent = [one for i in range(50) for one in gateway.lan(udp(5000 + i))]
     (begin,) = told.hear(sent + gateway.wait(1))
     assert (begin["event"], begin["inside"], begin["outside"]) == (BLOCK_BEGINS, A.ip, OURS)
@@ -89,7 +96,7 @@ def test_hosts_of_both_kinds(start: Start) -> None:
 
 def test_another_outer_address(start: Start) -> None:
     """The host's block of the old address ends, and one of the new begins with the next session."""
-    gateway, told = start(NAT), Told()
+    gateway, told = settled(start(NAT)), Told()
     told.hear(gateway.lan(udp()) + gateway.wait(1))
     gateway.change(f"address add {WAN} {NEW}/24")
     found = told.hear(gateway.change(f"address del {WAN} {OURS}") + gateway.wait(1))
@@ -118,7 +125,7 @@ def whohad(log: Path, *words: str) -> tuple[int, str]:
 @pytest.mark.parametrize("kind", ["blocks", "sessions"])
 def test_whohad_reads_the_log(start: Start, tmp_path: Path, kind: str) -> None:
     """Two hosts, one after the other; the log is that of a server which writes what it gets after its own time."""
-    gateway, told = start(NAT.replace("nat.log blocks", f"nat.log {kind}")), Told()
+    gateway, told = settled(start(NAT.replace("nat.log blocks", f"nat.log {kind}"))), Told()
     lines, ports = [], {}
     for minute, host in ((3, A), (4, B)):
         sent = gateway.ip_from(host, udp(5000, host.ip))
