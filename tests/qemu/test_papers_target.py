@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+import os
 import shutil
 import subprocess
 import sys
@@ -16,7 +17,7 @@ sys.path[:0] = [str(ROOT / "tools")]
 
 from labkit.netns import Namespace  # noqa: E402
 
-NAME = "test-target"
+NAME = f"test-target-{os.getpid()}"  # tests run side by side
 RULES = b"table ip nat { chain out { type nat hook postrouting priority 100; oifname nic1 masquerade; }; }"
 
 
