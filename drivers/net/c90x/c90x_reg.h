@@ -4,6 +4,7 @@
 #ifndef DRIVERS_NET_C90X_C90X_REG_H
 #define DRIVERS_NET_C90X_C90X_REG_H
 
+#include "drivers/net/mii.h"
 #include "kernel/lib/bytes.h"
 
 #define C_PORTS 64u /* of the first ones; the B and C have 128 */
@@ -90,20 +91,8 @@
 /* Window 7 */
 #define C_PME 0x0c /* B, C */
 
-#define MII_CONTROL      0
-#define MII_CONTROL_AN   0x1000
-#define MII_CONTROL_OFF  0x0c00
-#define MII_CONTROL_REDO 0x0200
-#define MII_STATUS       1
-#define MII_STATUS_LINK  0x0004
-#define MII_OFFER        4
-#define MII_OFFER_ALL    0x01e0
-#define MII_PARTNER      5
-#define MII_100FD        0x0100
-#define MII_100HD        0x0080
-#define MII_10FD         0x0040
-#define PHY_USUAL        24
-#define PHY_NONE         32
+#define PHY_USUAL 24
+#define PHY_NONE  32
 
 /* A descriptor with one buffer, at a multiple of 8 bytes. */
 struct c_desc {

@@ -4,6 +4,7 @@
 #ifndef DRIVERS_NET_IGB_IGB_REG_H
 #define DRIVERS_NET_IGB_IGB_REG_H
 
+#include "drivers/net/mii.h"
 #include "kernel/lib/bytes.h"
 
 #define IGB_WINDOW     0x8000u
@@ -68,15 +69,6 @@
 #define Q_CONTROL    0x28
 #define QUEUE_ON     (1u << 25)
 #define QUEUE_USUAL  (1u << 16 | 8u << 8 | 8u) /* write back each; when to fetch */
-
-#define MII_CONTROL      0
-#define MII_CONTROL_AN   0x1000
-#define MII_CONTROL_OFF  0x0c00
-#define MII_CONTROL_REDO 0x0200
-#define MII_OFFER        4
-#define MII_OFFER_ALL    0x01e0
-#define MII_GBIT         9
-#define MII_GBIT_FD      0x0200
 
 #define PCIE_CAP  0x10
 #define PCIE_LINK 0x10

@@ -4,6 +4,7 @@
 #ifndef DRIVERS_NET_PCNET_PCNET_REG_H
 #define DRIVERS_NET_PCNET_PCNET_REG_H
 
+#include "drivers/net/mii.h"
 #include "kernel/lib/bytes.h"
 
 /* I/O ports in 16-bit mode. The address PROM comes first. */
@@ -45,32 +46,20 @@
 #define PART_LAST  0x2640u
 
 /* --- bus configuration registers ------------------------------------------------------------ */
-#define BCR_MISC         2
-#define BCR2_ASEL        0x0002
-#define BCR_LINK         4
-#define BCR4_SHOW_LINK   0x00c0
-#define BCR4_LINK        0x8000
-#define BCR_DUPLEX       9
-#define BCR9_FDEN        0x0001
-#define BCR_BURST        18
-#define BCR18_BURSTS     0x0060
-#define BCR_STYLE        20
-#define STYLE_32         2
-#define BCR_MII_ADDR     33
-#define BCR_MII_DATA     34
-#define MII_CONTROL      0
-#define MII_CONTROL_AN   0x1000
-#define MII_CONTROL_OFF  0x0c00
-#define MII_CONTROL_REDO 0x0200
-#define MII_STATUS       1
-#define MII_STATUS_LINK  0x0004
-#define MII_OFFER        4
-#define MII_OFFER_ALL    0x01e0
-#define MII_PARTNER      5
-#define MII_100FD        0x0100
-#define MII_100HD        0x0080
-#define MII_10FD         0x0040
-#define MII_PHYS         31u /* a further one answers always */
+#define BCR_MISC       2
+#define BCR2_ASEL      0x0002
+#define BCR_LINK       4
+#define BCR4_SHOW_LINK 0x00c0
+#define BCR4_LINK      0x8000
+#define BCR_DUPLEX     9
+#define BCR9_FDEN      0x0001
+#define BCR_BURST      18
+#define BCR18_BURSTS   0x0060
+#define BCR_STYLE      20
+#define STYLE_32       2
+#define BCR_MII_ADDR   33
+#define BCR_MII_DATA   34
+#define MII_PHYS       31u /* a further one answers always */
 
 /* --- memory ------------------------------------------------------------------------------------
  */

@@ -4,6 +4,7 @@
 #ifndef DRIVERS_NET_RTL8169_RTL8169_REG_H
 #define DRIVERS_NET_RTL8169_RTL8169_REG_H
 
+#include "drivers/net/mii.h"
 #include "kernel/lib/bytes.h"
 
 #define R_WINDOW 256u
@@ -91,18 +92,6 @@
 #define EARLY_VL       0x27
 #define R_MISC         0xf0 /* 8168G and later */
 #define MISC_GATE      (1u << 19)
-
-#define MII_CONTROL      0
-#define MII_CONTROL_AN   0x1000
-#define MII_CONTROL_OFF  0x0c00
-#define MII_CONTROL_REDO 0x0200
-#define MII_STATUS       1
-#define MII_STATUS_GBIT  0x0100
-#define MII_OFFER        4
-#define MII_OFFER_ALL    0x01e0
-#define MII_PARTNER      5
-#define MII_GBIT         9
-#define MII_GBIT_FD      0x0200
 
 #define PCI_STATUS 6
 #define PCIE_CAP   0x10

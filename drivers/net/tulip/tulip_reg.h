@@ -4,6 +4,7 @@
 #ifndef DRIVERS_NET_TULIP_TULIP_REG_H
 #define DRIVERS_NET_TULIP_TULIP_REG_H
 
+#include "drivers/net/mii.h"
 #include "kernel/lib/bytes.h"
 
 #define TULIP_WINDOW 128u
@@ -54,20 +55,6 @@
 #define CSR9_MDI     0x00080000u
 
 #define CSR12_DIRECTION 0x100u /* of the 21140's general-purpose pins */
-
-#define MII_CONTROL       0
-#define MII_CONTROL_RESET 0x8000
-#define MII_CONTROL_AN    0x1000
-#define MII_CONTROL_OFF   0x0c00 /* powered down, isolated */
-#define MII_CONTROL_REDO  0x0200
-#define MII_STATUS        1
-#define MII_STATUS_LINK   0x0004
-#define MII_OFFER         4
-#define MII_OFFER_ALL     0x01e0
-#define MII_PARTNER       5
-#define MII_100FD         0x0100
-#define MII_100HD         0x0080
-#define MII_10FD          0x0040
 
 #define PHY_RESET_US 500000u /* longest reset of a PHY (IEEE 802.3 22.2.4.1.1) */
 
