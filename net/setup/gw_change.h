@@ -3,8 +3,10 @@
  * and changes nothing. Then the generation (gw->changes) is another, and the forwarder, the
  * services and TCP are informed: what followed from the address or route is gone.
  *
- * Called between packets or from the handler of a datagram to us, never from a forwarder's
- * function. */
+ * Called between packets, from a tick too (of a forwarder or service as well), or from the handler
+ * of a datagram to us. Never from a forwarder's function that has a packet, nor from what is
+ * informed of a change (`changed`). A tick that calls them keeps no session, route or address of an
+ * interface (struct address6) over the call: these may be gone or at another place then. */
 #ifndef NET_SETUP_GW_CHANGE_H
 #define NET_SETUP_GW_CHANGE_H
 
