@@ -1,13 +1,20 @@
 # SPDX-License-Identifier: BSD-2-Clause
 """`wan.address dhcp` on the machine, with real DHCP servers in the WAN."""
 
+import hashlib
+import os
 import re
-from collections.abc import Callable
+import socket
+import threading
+import time
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 
 import pytest
 from labkit import lab as net
 from labkit.dhcplab import DHCP_NAT, FIRST, Dhcpd, Dnsmasq, Kea4, Server
 from labkit.lab import Lab
+from labkit.machine import Machine
 from labkit.wait import until
 
 
@@ -62,6 +69,99 @@ def test_another_server_refuses_the_lease(nic: str, make_lab: Callable[..., Lab]
           "a lease of the other range")
     assert "DHCPNAK" in second.said()
     lab.wait_ping()
+
+
+class Flow:
+    """A TCP connection from the LAN through the NAT that sends all the time, and what arrived of it in the WAN."""
+
+    def __init__(self, sender: socket.socket, receiver: socket.socket) -> None:
+        self.arrived = 0
+        self._sender, self._receiver = sender, receiver
+        self._sums = hashlib.sha256(), hashlib.sha256()
+        self._end = threading.Event()
+        self._threads = [threading.Thread(target=work, daemon=True) for work in (self._send, self._receive)]
+        for thread in self._threads:
+            thread.start()
+
+    def _send(self) -> None:
+        while not self._end.wait(0.002):
+            data = os.urandom(1000)
+            self._sums[0].update(data)
+            self._sender.sendall(data)
+        self._sender.shutdown(socket.SHUT_WR)
+
+    def _receive(self) -> None:
+        while data := self._receiver.recv(65536):
+            self._sums[1].update(data)
+            self.arrived += len(data)
+
+    def finish(self) -> None:
+        """Ends the connection; all that was sent has arrived as it was."""
+        self._end.set()
+        for thread in self._threads:
+            thread.join(30)
+        assert self._sums[0].digest() == self._sums[1].digest()
+
+
+@contextmanager
+def flow(lab: Lab) -> Iterator[Flow]:
+    """A connection that sends until the block ends, and must then be whole."""
+    with lab.wan.socket(kind=socket.SOCK_STREAM) as listener, lab.lan.socket(kind=socket.SOCK_STREAM) as client:
+        listener.bind((net.FAR_SERVER, 5000))
+        listener.listen(1)
+        client.settimeout(30)
+        client.connect((net.FAR_SERVER, 5000))
+        server, _ = listener.accept()
+        server.settimeout(30)
+        with server:
+            running = Flow(client, server)
+            yield running
+            running.finish()
+
+
+def more_arrives(running: Flow) -> None:
+    before = running.arrived
+    until(lambda: running.arrived > before + 100000, 20, "the connection goes on")
+
+
+def lose_carrier(machine: Machine, server: Server, seconds: float) -> None:
+    """The WAN has no carrier for so long; then its server confirms the lease."""
+    confirmed = server.said().count("DHCPACK(wan0)")
+    machine.set_link(1, False)
+    machine.console.expect("wan: link down", 10)
+    time.sleep(seconds)
+    assert " valid from " in machine.console.command("addresses")
+    machine.set_link(1, True)
+    machine.console.expect("wan: link up", 10)
+    until(lambda: server.said().count("DHCPACK(wan0)") > confirmed, 15, "the lease is confirmed")
+
+
+@pytest.mark.one_card
+def test_the_carrier_comes_and_goes(nic: str, make_lab: Callable[..., Lab]) -> None:
+    """Three times while a connection sends: session, address and lease stay, and the application does not stop."""
+    lab = make_lab((nic, nic))
+    server = Dnsmasq(lab)
+    machine = lab.boot(DHCP_NAT, app="nat")
+    free = lab.packets_free()
+    lab.wait_ping()
+    console = lab.console
+    own = r"^wan (203\.0\.113\.\d+/24) valid from"
+    address = re.findall(own, console.command("addresses"), re.M)
+    begin = len(console.text)
+    with flow(lab) as running:
+        more_arrives(running)
+        created = console.stats()["nat_sessions_created"]
+        for seconds in (0.5, 1, 2):
+            lose_carrier(machine, server, seconds)
+            more_arrives(running)
+            until(lambda: re.search("^wan dhcp bound", console.command("leases"), re.M), 15, "the lease is bound")
+        stats = console.stats()
+    assert re.findall(own, console.command("addresses"), re.M) == address
+    assert (stats["nat_sessions_created"], stats["nat_sessions_renumbered"]) == (created, 0)
+    assert (stats["dhcp_leases_begun"], stats["dhcp_leases_ended"]) == (1, 0)
+    assert not re.search(r"^(?:stopped|ready) ", console.text[begin:], re.M)
+    lab.wait_ping()
+    lab.check_no_leak(free, 5)
 
 
 @pytest.mark.long
