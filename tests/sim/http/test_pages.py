@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+import ipaddress
 import json
 import re
 import subprocess
@@ -14,6 +15,7 @@ from gateway import NAT, ROUTER, A, Gateway, Host
 from scapy.layers.inet import IP, UDP
 from lanclients import REQUEST, WANTED, Client, ip, mac_of
 from scapy.layers.l2 import Ether
+from six4 import SIX, out_udp, start64
 from test_http import CONFIG
 from web import Web, read_answers
 
@@ -112,10 +114,21 @@ def test_sessions_are_found(web: Web) -> None:
     assert "not an address" in web.get("/sessions?address=%3Cscript%3E", seconds=1).text
 
 
+def test_an_address_is_found_in_any_form(start: Start) -> None:
+    gateway = start64(start, f"lan.address 192.168.1.1/24\nneighbour {A.ip} {A.mac}\nserve http\n")
+    web = Web(gateway)
+    out_udp(gateway, 5000)
+    for text in (SIX, ipaddress.ip_address(SIX).exploded, SIX.upper()):
+        assert f"[{SIX}]:5000" in Page(web.get(f"/sessions?address={text}", seconds=0.3).text).words
+
+
 def test_configuration_and_help(web: Web) -> None:
-    config = Page(web.get("/config", seconds=1).text)
+    text = web.get("/config", seconds=1).text
+    config = Page(text)
     for line in web.gateway.lines("print"):
         assert line in config.words
+    assert "<li><strong>lan.address 192.168.1.1/24</strong></li>" in text
+    assert re.search(r"<li>nat\.\S+ ", text), "no line that is a default"
     help_ = web.get("/help", seconds=1).text
     keys = {line.split()[0] for line in web.gateway.lines("print")}
     assert keys <= set(re.findall(r"<dt>([^<]+)</dt>", help_)) and "http.client" in help_

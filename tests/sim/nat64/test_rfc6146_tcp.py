@@ -245,15 +245,18 @@ def test_3522_syn_to_a_binding(start: Start) -> None:
 
 
 def test_3522_syn_to_a_binding_with_several_sessions(start: Start) -> None:
-    """Its lifetime is TCP_TRANS, too."""
+    """Its lifetime is TCP_TRANS, too, also when the session that was used last has ended."""
     gateway = start64(start, "nat64.filtering endpoint-independent\n")
     port = connect(gateway)
+    connect(gateway, dport=81)
     out_tcp(gateway, "S", 1, dport=444)
+    gateway.wait(TRANS + 10)
+    assert [name for _, name, _ in sessions(gateway)] == ["established"] * 2
     only(in_tcp(gateway, port, "S", 100, 0, 99, OTHER), LAN)
     gateway.wait(TRANS - 10)
-    assert sorted(name for _, name, _ in sessions(gateway)) == ["established", "init", "init"]
-    only(out_tcp(gateway, "SA", 500, 101, dport=99, dst=OTHER), WAN)
     assert sorted(name for _, name, _ in sessions(gateway)) == ["established", "established", "init"]
+    only(out_tcp(gateway, "SA", 500, 101, dport=99, dst=OTHER), WAN)
+    assert [name for _, name, _ in sessions(gateway)] == ["established"] * 3
 
 
 def test_strangers_do_not_keep_a_binding(start: Start) -> None:

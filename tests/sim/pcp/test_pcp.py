@@ -458,12 +458,20 @@ def test_pmp_address(box: Gateway) -> None:
     assert (got.opcode, got.result, got.outside) == (128, 0, OUTSIDE)
 
 
+def test_pmp_address_without_one(start: Start) -> None:
+    """Section 3.5: result 3 while the WAN has no lease."""
+    box = quiet(start("lan.address 192.168.1.1/24\nwan.address dhcp\n"
+                      f"neighbour {A.ip} {A.mac}\nserve pcp\n"))
+    got = pmp(box, pc.pmp_address())
+    assert (got.opcode, got.result, got.outside) == (128, 3, "0.0.0.0")
+
+
 @pytest.mark.parametrize("tcp", [False, True])
 def test_pmp_map(box: Gateway, tcp: bool) -> None:
     got = pmp(box, pmp_map(5000, 3600, tcp=tcp, suggest=8080))
     assert got == PmpAnswer(129 + tcp, 0, got.epoch, "", 5000, 8080, 3600)
     assert arrives(box, 8080, A, 5000, tcp=tcp)
-    gone = pmp(box, pmp_map(5000, 0, tcp=tcp))
+    gone = pmp(box, pmp_map(5000, 0, tcp=tcp, suggest=8080))
     assert gone == PmpAnswer(129 + tcp, 0, gone.epoch, "", 5000, 0, 0)
     assert not arrives(box, 8080, A, 5000, tcp=tcp, source=SERVER2)
 
