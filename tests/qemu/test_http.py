@@ -81,7 +81,7 @@ def test_capture_for_wireshark(nic: str, make_lab: Callable[..., Lab], tmp_path:
 
 # --- in a browser -----------------------------------------------------------------------------
 
-PAGES = ["/", "/sessions", "/config", "/capture", "/help"]
+PAGES = ["/", "/sessions", "/leases", "/config", "/capture", "/help"]
 # Elements whose text or edge is outside of the window; text whose contrast is less than WCAG 2 wants (4.5).
 OUTSIDE = "[...document.querySelectorAll('body *')].filter(e => !e.closest('.scroll') && " \
           "e.getBoundingClientRect().right > innerWidth + 1).map(e => e.outerHTML.slice(0, 80))"
