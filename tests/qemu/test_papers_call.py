@@ -3,7 +3,6 @@
 
 from __future__ import annotations
 
-import shutil
 import sys
 from pathlib import Path
 
@@ -18,7 +17,6 @@ import voip  # noqa: E402
 
 
 @pytest.mark.long
-@pytest.mark.skipif(shutil.which("sipp") is None, reason="sipp is missing: tools/deps installs it")
 def test_calls(gateway: Lab) -> None:
     """A NAT changes ports and not what is heard. How good the calls are depends on the machine."""
     caller, callee = (gateway.lan, "lan0", net.LAN_HOST), (gateway.wan, "wan0", net.FAR_SERVER)
