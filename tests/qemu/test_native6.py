@@ -12,9 +12,8 @@ import pytest
 from labkit import lab as net
 from labkit import nat64lab
 from labkit.lab import Lab
-from labkit.nat64lab import NATIVE, ROUTER6, BoxLab
+from labkit.nat64lab import HOST6, NATIVE, ROUTER6, BoxLab
 
-HOST6 = "2001:db8:64::ff:fe00:102"  # made from net.LAN_HOST_MAC
 NAT6 = f"{net.NAT}lan.address {ROUTER6}/64\nwan.address auto\n"
 CONF = {"nat": NAT6, "nat64": nat64lab.BOX}
 

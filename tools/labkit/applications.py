@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: BSD-2-Clause
-"""What people do on a network, from the IPv6-only host of a BoxLab to an IPv4-only server, by name: web pages, git,
-ssh, FTP, apt-get, DNS over TCP, a video as segments over HTTP, a call over UDP.
+"""What people do on a network, from a host of a BoxLab to a server in the WAN: web pages, git, ssh, FTP, apt-get, DNS
+over TCP, a video as segments over HTTP, a call over UDP. By the way of `WAYS` it passes the translator (from the
+IPv6-only host to an IPv4-only server, by name), is native IPv6, or passes the NAT44 beside the translator.
 
 `Servers` runs the servers; each method of `Applications` is one use of one application, which raises an AssertionError
 where anything is not as it was sent.
@@ -11,18 +12,21 @@ import os
 import socket
 import subprocess
 import time
+from collections.abc import Callable
+from dataclasses import dataclass
 from types import TracebackType
 from typing import Any
 
 from . import lab as net
-from .nat64lab import NAME, ROUTER6, BoxLab, v6
-from .netns import end_process
+from .nat64lab import BOTH, NAME, NATIVE, ROUTER6, BoxLab, v6
+from .netns import Namespace, end_process
+from .wait import until
 
 _SSH_PORT, _ECHO_PORT = 2222, 7000
 _HERE = os.path.dirname(os.path.abspath(__file__))
 _ECHO = """\
 import socket, sys
-s = socket.socket(socket.AF_INET, socket.SOCK_DGRAM)
+s = socket.socket(socket.AF_INET6 if ":" in sys.argv[1] else socket.AF_INET, socket.SOCK_DGRAM)
 s.bind((sys.argv[1], int(sys.argv[2])))
 while True:
     data, sender = s.recvfrom(2048)
@@ -30,11 +34,28 @@ while True:
 """
 
 
-class Servers:
-    """The servers at net.FAR_SERVER, and their files in `folder`. Use it as a context manager."""
+@dataclass(frozen=True)
+class Way:
+    """From a host of the lab to the servers: what URLs say for their host, and where the call goes."""
 
-    def __init__(self, lab: BoxLab) -> None:
-        self.lab = lab
+    host: Callable[[BoxLab], Namespace]
+    name: str
+    phone: str
+
+
+WAYS = {
+    "nat64": Way(lambda lab: lab.lan, NAME, v6(net.FAR_SERVER)),
+    "native": Way(lambda lab: lab.lan, BOTH, NATIVE),
+    "nat44": Way(lambda lab: lab.dual, net.FAR_SERVER, net.FAR_SERVER),
+}
+"""Native IPv6 needs `BoxLab.uplink6`, and Servers at NATIVE."""
+
+
+class Servers:
+    """The servers at the addresses `at`, and their files in `folder`. Use it as a context manager."""
+
+    def __init__(self, lab: BoxLab, at: tuple[str, ...] = (net.FAR_SERVER,)) -> None:
+        self.lab, self.at = lab, at
         self.folder = self._own("served")
         self._running: list[subprocess.Popen[Any]] = []
         os.mkdir(self.folder)
@@ -43,27 +64,44 @@ class Servers:
         self._make_keys()
 
     def __enter__(self) -> "Servers":
-        wan, far = self.lab.wan, net.FAR_SERVER
         home = self._own("home")
-        for argv in (
-            ("python3", "-m", "http.server", "80", "--bind", far, "--directory", self.folder),
-            ("python3", os.path.join(_HERE, "ftpserver.py"), far, self.folder),
-            ("python3", "-c", _ECHO, far, str(_ECHO_PORT)),
-            ("git", "daemon", f"--base-path={self.folder}", "--export-all", "--reuseaddr", f"--listen={far}"),
+        for address in self.at:
             # dropbear removes the file of -P when it ends.
-            ("unshare", "--mount", "sh", "-c", 'mount --bind "$0" "$HOME" && exec "$@"', home, "dropbear", "-F", "-E",
-             "-s", "-r", self._own("host_key"), "-p", f"{far}:{_SSH_PORT}", "-P", self._own("ssh.pid")),
-        ):
-            self._running.append(wan.start(*argv))
-        for port in (80, 21, 9418, _SSH_PORT):
-            wan.wait_port(port)
-        wan.wait_port(_ECHO_PORT, "udp")
+            for argv in (
+                ("python3", os.path.join(_HERE, "ftpserver.py"), address, self.folder),
+                ("python3", "-c", _ECHO, address, str(_ECHO_PORT)),
+                ("git", "daemon", f"--base-path={self.folder}", "--export-all", "--reuseaddr", f"--listen={address}"),
+                ("unshare", "--mount", "sh", "-c", 'mount --bind "$0" "$HOME" && exec "$@"', home, "dropbear", "-F",
+                 "-E", "-s", "-r", self._own("host_key"), "-p", f"{_bracketed(address)}:{_SSH_PORT}", "-P",
+                 self._own(f"ssh-{address}.pid")),
+            ):
+                self._running.append(self.lab.wan.start(*argv))
+            with open(self._log(address), "wb") as log:
+                self._running.append(self.lab.wan.start(
+                    "python3", "-u", "-m", "http.server", "80", "--bind", address, "--directory", self.folder,
+                    stdout=log, stderr=log))
+            for port in (80, 21, 9418, _SSH_PORT):
+                self._wait_port(address, port)
+            self._wait_port(address, _ECHO_PORT, "udp")
         return self
+
+    def _wait_port(self, address: str, port: int, kind: str = "tcp") -> None:
+        option = {"tcp": "-tlnH", "udp": "-ulnH"}[kind]
+        until(lambda: self.lab.wan.run("ss", option, f"src {_bracketed(address)}:{port}").stdout.strip(), 10,
+              f"{kind} port {port} open at {address}")
+
+    def clients(self, at: str) -> set[str]:
+        """The addresses from which pages were fetched of the server at this address, as it saw them."""
+        with open(self._log(at), encoding="utf-8") as log:
+            return {line.split()[0] for line in log if "GET" in line}
 
     def __exit__(self, kind: type[BaseException] | None, value: BaseException | None,
                  trace: TracebackType | None) -> None:
         for process in self._running:
             end_process(process)
+
+    def _log(self, address: str) -> str:
+        return self._own(f"web-{address}.log")
 
     def _own(self, name: str) -> str:
         return os.path.join(self.lab.directory, name)
@@ -112,17 +150,23 @@ class Servers:
         os.chmod(os.path.join(home, ".ssh/authorized_keys"), 0o600)
 
 
-class Applications:
-    """The applications of the LAN host; `number` tells those apart that run at the same time."""
+def _bracketed(address: str) -> str:
+    return f"[{address}]" if ":" in address else address
 
-    def __init__(self, lab: BoxLab, servers: Servers, number: int = 0) -> None:
-        self.lab, self.servers = lab, servers
+
+class Applications:
+    """The applications of a host, by one of WAYS; `number` tells those apart that run at the same time."""
+
+    def __init__(self, lab: BoxLab, servers: Servers, number: int = 0, way: str = "nat64") -> None:
+        self.lab, self.servers, self.way = lab, servers, WAYS[way]
+        self.host = self.way.host(lab)
         self.resolver = lab.resolv_conf()
         self.folder = os.path.join(lab.directory, f"got{number}")
+        self._upload = f"uploaded{number}"
         os.mkdir(self.folder)
 
     def _run(self, *argv: str, timeout: float = 120) -> str:
-        return self.lab.lan.run_resolving(self.resolver, *argv, timeout=timeout).stdout
+        return self.host.run_resolving(self.resolver, *argv, timeout=timeout).stdout
 
     def _is_whole(self, name: str, copy: str) -> None:
         with open(os.path.join(self.servers.folder, name), "rb") as sent, open(copy, "rb") as got:
@@ -135,16 +179,16 @@ class Applications:
 
     def web(self) -> None:
         """A small page, a large file, and the page a second time on one connection."""
-        page = f"http://{NAME}/page"
+        page = f"http://{self.way.name}/page"
         self._fetch(page, "page", "--next", "--silent", "--fail", "--output", os.path.join(self.folder, "again"), page)
         self._is_whole("page", os.path.join(self.folder, "again"))
-        self._fetch(f"http://{NAME}/large", "large")
+        self._fetch(f"http://{self.way.name}/large", "large")
 
     def video(self, seconds: float = 6) -> None:
         """A segment of half a megabyte each second; each comes before the next is due."""
         for _ in range(int(seconds)):
             begun = time.monotonic()
-            self._fetch(f"http://{NAME}/segment", "segment")
+            self._fetch(f"http://{self.way.name}/segment", "segment")
             took = time.monotonic() - begun
             assert took < 2, f"a segment took {took:.1f} s"
             time.sleep(max(0.0, 1 - took))
@@ -153,16 +197,16 @@ class Applications:
         """A clone of a repository of a megabyte."""
         copy = os.path.join(self.folder, "project")
         self._run("rm", "-rf", copy)
-        self._run("git", "clone", "--quiet", f"git://{NAME}/project.git", copy)
+        self._run("git", "clone", "--quiet", f"git://{self.way.name}/project.git", copy)
         self._run("git", "-C", copy, "fsck", "--strict", "--no-progress")
 
     def ssh(self, lines: int = 40) -> None:
         """Keystrokes that are echoed one by one, then a file through the same server."""
         to = ["ssh", "-F", "none", "-i", os.path.join(self.lab.directory, "key"), "-o", "UserKnownHostsFile=/dev/null",
               "-o", "StrictHostKeyChecking=no", "-o", "LogLevel=ERROR", "-o", "BatchMode=yes", "-p", str(_SSH_PORT),
-              f"root@{NAME}"]
+              f"root@{self.way.name}"]
         wrapped = ["unshare", "--mount", "sh", "-c", 'mount --bind "$0" /etc/resolv.conf && exec "$@"', self.resolver]
-        with subprocess.Popen(self.lab.lan.command([*wrapped, *to, "cat"]), stdin=subprocess.PIPE,
+        with subprocess.Popen(self.host.command([*wrapped, *to, "cat"]), stdin=subprocess.PIPE,
                               stdout=subprocess.PIPE) as shell:
             assert shell.stdin is not None and shell.stdout is not None
             for number in range(lines):
@@ -179,11 +223,11 @@ class Applications:
 
     def ftp(self) -> None:
         """Passive transfers by EPSV in both directions (RFC 6384 section 6: no gateway is needed for them)."""
-        url = f"ftp://anonymous:x@{NAME}/"
+        url = f"ftp://anonymous:x@{self.way.name}/"
         self._fetch(url + "page", "page")
         self._run("curl", "--silent", "--show-error", "--fail", "--upload-file", os.path.join(self.folder, "page"),
-                  url + "uploaded")
-        self._is_whole("uploaded", os.path.join(self.folder, "page"))
+                  url + self._upload)
+        self._is_whole(self._upload, os.path.join(self.folder, "page"))
 
     def apt(self) -> None:
         """apt-get reads a repository and downloads a package, whose checksum it knows."""
@@ -191,7 +235,7 @@ class Applications:
         for part in ("state/lists/partial", "cache/archives/partial", "etc/apt.conf.d", "etc/preferences.d", "log"):
             os.makedirs(os.path.join(state, part), exist_ok=True)
         with open(os.path.join(state, "etc/sources.list"), "w", encoding="ascii") as file:
-            file.write(f"deb [trusted=yes] http://{NAME}/ ./\n")
+            file.write(f"deb [trusted=yes] http://{self.way.name}/ ./\n")
         with open(os.path.join(state, "state/status"), "w", encoding="ascii"):
             pass
         options = [f"Dir::State={state}/state", f"Dir::State::status={state}/state/status", f"Dir::Etc={state}/etc",
@@ -212,8 +256,8 @@ class Applications:
 
     def call(self, seconds: float = 4, rate: int = 50) -> float:
         """A call: `rate` datagrams a second, which the other side sends back; gives the share that was lost."""
-        with self.lab.lan.socket(socket.AF_INET6) as phone:
-            phone.connect((v6(net.FAR_SERVER), _ECHO_PORT))
+        with self.host.socket(socket.AF_INET6 if ":" in self.way.phone else socket.AF_INET) as phone:
+            phone.connect((self.way.phone, _ECHO_PORT))
             phone.settimeout(0.5)
             got: set[bytes] = set()
             begun, sent = time.monotonic(), 0

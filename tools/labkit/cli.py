@@ -24,7 +24,7 @@ examples:
   tools/lab run --nic virtio --nic virtio --conf my.conf -- sh script
   tools/lab shell --append app=wire                    a shell on the LAN host
   tools/lab console --nic none                         at the gateway's console
-  tools/lab soak --minutes 60                          applications of an IPv6-only host, for an hour
+  tools/lab soak --minutes 60                          all that one box does, for an hour
   tools/lab exec -- COMMAND                            only the private namespaces
 """
 
@@ -59,7 +59,7 @@ def _parser() -> argparse.ArgumentParser:
     commands.add_parser("console", parents=[alone], help="boot, then the gateway's console; Ctrl-] leaves")
     show = commands.add_parser("demo", parents=[machine], help="pass real traffic and show it (make run)")
     show.add_argument("--app", default="nat", help="which application (nat)")
-    long = commands.add_parser("soak", parents=[machine], help="all applications through `nat64` with DNS64, for long")
+    long = commands.add_parser("soak", parents=[machine], help="all that one box does, for long")
     long.add_argument("--minutes", type=float, default=60, help="how long (60)")
     execute = commands.add_parser("exec", help="run a command in private namespaces, without a machine")
     execute.add_argument("command", nargs="+")

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-2-Clause
-"""A small FTP server for passive transfers over IPv4 (RFC 959, RFC 2428 EPSV): python3 ftpserver.py ADDRESS FOLDER."""
+"""A small FTP server for passive transfers (RFC 959, RFC 2428 EPSV): python3 ftpserver.py ADDRESS FOLDER."""
 
 import os
 import socket
@@ -8,10 +8,12 @@ import threading
 from typing import BinaryIO
 
 
+def _family(address: str) -> socket.AddressFamily:
+    return socket.AF_INET6 if ":" in address else socket.AF_INET
+
+
 def _passive(address: str) -> socket.socket:
-    data = socket.socket()
-    data.bind((address, 0))
-    data.listen(1)
+    data = socket.create_server((address, 0), family=_family(address), backlog=1)
     data.settimeout(30)
     return data
 
@@ -67,10 +69,7 @@ def _serve(control: socket.socket, address: str, folder: str) -> None:
 
 def main(address: str, folder: str) -> None:
     """Serves clients on port 21, each in a thread."""
-    listener = socket.socket()
-    listener.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
-    listener.bind((address, 21))
-    listener.listen(8)
+    listener = socket.create_server((address, 21), family=_family(address), backlog=8)
     while True:
         connection, _ = listener.accept()
         threading.Thread(target=_serve, args=(connection, address, folder), daemon=True).start()

@@ -58,6 +58,8 @@ BOTH = "dual.lab.test"
 """A server that has addresses of both kinds."""
 NATIVE = dnslab.NATIVE
 """Its IPv6 address."""
+HOST6 = "2001:db8:64::ff:fe00:102"
+"""The address of the LAN host, made from net.LAN_HOST_MAC."""
 DUAL4 = "192.168.1.9"
 """The IPv4 address of the host with both versions."""
 _LAN_NET, _WAN_NET = "2001:db8:64::/64", "2001:db8:2::"
