@@ -38,6 +38,9 @@ bool interface_has4(const struct interface *iface, ip4 a)
 
 bool interface_is_broadcast4(const struct interface *iface, ip4 a)
 {
+	uint32_t last = a.b[3] & 3u; /* the first address of a network ends in 00, the last one in 11 */
+	if (last == 1 || last == 2)
+		return false;
 	for (uint32_t i = 0; i < iface->n_addr; i++) {
 		uint32_t mask = addr_mask4(iface->addr[i].len);
 		if (iface->addr[i].len > 30 || ((ip4_get(a) ^ ip4_get(iface->addr[i].addr)) & mask))

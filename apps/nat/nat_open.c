@@ -43,10 +43,8 @@ static struct nat_session *open_session_out(struct gw *gw, struct nat *n, uint8_
 	}
 	*why = DROP_TABLE_FULL;
 	struct nat_mapping *m = NULL;
-	if (proto != NAT_OTHER) {
-		nat_mapping_note(t, proto, in_ip, (uint16_t)ports);
+	if (proto != NAT_OTHER)
 		m = nat_mapping_find(t, proto, in_ip, (uint16_t)ports);
-	}
 	bool full = t->n_sessions == t->size || (!m && t->n_mappings == t->size);
 	if (full && !nat_evict_session(t, in_ip, m)) {
 		n->table_full++;

@@ -8,6 +8,16 @@
 
 /* --- peers ------------------------------------------------------------------------ */
 
+/* The only session that a mapping ever had, its port's owner, is not among the peers: most mappings
+ * have one, whose peer need not be hashed. */
+#define ALONE NAT_NONE /* in nat_peer.more */
+
+/* The entry of nat_ports.owner for a mapping's external port. Not NAT_OTHER. */
+static uint32_t *owner(const struct nat_table *t, const struct nat_mapping *m)
+{
+	return &t->external[m->external].ports[m->proto]->owner[m->ext_port];
+}
+
 static uint32_t *peer_head(const struct nat_table *t, uint8_t proto, uint32_t mapping,
                            uint32_t rem_ip)
 {
@@ -26,10 +36,13 @@ static struct nat_session *peer_in(const struct nat_table *t, uint32_t i, uint32
 	return NULL;
 }
 
-static struct nat_session *peer_find(const struct nat_table *t, const struct nat_mapping *m,
-                                     uint32_t rem_ip)
+/* A session of the mapping with a remote address, NULL when there is none. Not NAT_OTHER. */
+static const struct nat_session *peer_find(const struct nat_table *t, const struct nat_mapping *m,
+                                           uint32_t rem_ip)
 {
-	uint32_t mapping = (uint32_t)(m - t->mapping);
+	uint32_t mapping = (uint32_t)(m - t->mapping), i = *owner(t, m);
+	if (i < NAT_BARE && t->session[i].rem_ip == rem_ip)
+		return &t->session[i];
 	return peer_in(t, *peer_head(t, m->proto, mapping, rem_ip), mapping, rem_ip);
 }
 
@@ -49,12 +62,13 @@ uint32_t nat_mapping_left(const struct nat_table *t, const struct nat_mapping *m
 	const struct nat_session *peer = peer_find(t, m, rem_ip);
 	if (peer)
 		return nat_session_left(peer, now_s);
-	uint32_t i = t->external[m->external].ports[m->proto]->owner[m->ext_port];
+	uint32_t i = *owner(t, m);
 	return i < NAT_BARE ? nat_session_left(&t->session[i], now_s) : 0;
 }
 
-static void peer_add(struct nat_table *t, const struct nat_session *s, uint32_t index)
+static void peer_enter(struct nat_table *t, uint32_t index)
 {
+	const struct nat_session *s = &t->session[index];
 	uint32_t *head = peer_head(t, s->proto, s->mapping, s->rem_ip);
 	const struct nat_session *first = peer_in(t, *head, s->mapping, s->rem_ip);
 	struct nat_peer *own = &t->peer[index];
@@ -70,9 +84,24 @@ static void peer_add(struct nat_table *t, const struct nat_session *s, uint32_t 
 	*head = index;
 }
 
+/* A new session of a mapping, which is not its port's owner yet. */
+static void peer_add(struct nat_table *t, const struct nat_mapping *m, uint32_t index)
+{
+	if (LIKELY(m->n_sessions == 0)) {
+		t->peer[index].more = ALONE;
+		return;
+	}
+	uint32_t other = *owner(t, m); /* a mapping of NAT_OTHER has one session */
+	if (other < NAT_BARE && t->peer[other].more == ALONE)
+		peer_enter(t, other);
+	peer_enter(t, index);
+}
+
 static void peer_remove(struct nat_table *t, const struct nat_session *s, uint32_t index)
 {
 	const struct nat_peer *own = &t->peer[index];
+	if (own->more == ALONE)
+		return;
 	uint32_t *at = peer_head(t, s->proto, s->mapping, s->rem_ip);
 	while (*at != NAT_NONE && *at != index)
 		at = &t->peer[*at].next;
@@ -165,12 +194,6 @@ static uint32_t key_ip(const struct nat_mapping *m)
 	return m->proto == NAT_OTHER ? m->ext_ip : m->in_ip;
 }
 
-/* The entry of nat_ports.owner for a mapping's external port. Not NAT_OTHER. */
-static uint32_t *owner(const struct nat_table *t, const struct nat_mapping *m)
-{
-	return &t->external[m->external].ports[m->proto]->owner[m->ext_port];
-}
-
 struct nat_session *nat_session_of(struct nat_table *t, const struct nat_mapping *m,
                                    uint32_t rem_ip, uint16_t rem_port)
 {
@@ -239,12 +262,12 @@ struct nat_session *nat_session_new(struct nat_table *t, struct nat_mapping *m, 
 	        .route_in = NAT_NO_ROUTE,
 	        .route_out = NAT_NO_ROUTE,
 	};
+	peer_add(t, m, index);
 	if (m->proto != NAT_OTHER)
 		*owner(t, m) = index;
 	uint32_t *head = &t->session_bucket[nat_session_bucket(t, s->in_ip, rem_ip, s->ports)];
 	s->next = *head;
 	*head = index;
-	peer_add(t, s, index);
 	wheel_add(t, s);
 	m->n_sessions++;
 	count_session(t, m, 1);

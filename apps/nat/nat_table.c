@@ -67,14 +67,6 @@ static const char *init_externals(struct nat_table *t, const struct nat_range *r
 	return NULL;
 }
 
-/* The bucket of an inside endpoint. */
-static uint32_t mapping_hash(const struct nat_table *t, uint8_t proto, uint32_t in_ip,
-                             uint16_t in_port)
-{
-	const uint32_t w[2] = {in_ip, in_port};
-	return hash_words(&t->key[proto], w, 2) & t->mask;
-}
-
 static void init_free(struct nat_free *f, uint32_t size)
 {
 	*f = (struct nat_free){.head = NAT_NONE, .size = size};
@@ -110,7 +102,6 @@ const char *nat_table_init(struct nat_table *t, const char *name, uint32_t size,
 		for (unsigned k = 0; k < 2; k++)
 			t->key[i].k[k] = rng_u32(rng);
 	t->noted.bucket = nat_session_hash(t, 0, 0, 0);
-	t->sought.bucket = mapping_hash(t, 0, 0, 0);
 	init_free(&t->session_free, size);
 	init_free(&t->mapping_free, size);
 	init_free(&t->host_free, hosts);
@@ -145,9 +136,18 @@ static uint32_t *host_head(const struct nat_table *t, uint32_t ip)
 	return &t->host_bucket[hash_words(&t->key[NAT_OTHER], &ip, 1) & t->host_mask];
 }
 
+/* The place of a host in nat_table.seen: by the last octet of an IPv4 address. */
+static uint32_t seen_at(uint32_t ip)
+{
+	return (ip >> 24 ^ ip) % NAT_SEEN;
+}
+
 static uint32_t host_find(const struct nat_table *t, uint32_t ip)
 {
-	uint32_t i = *host_head(t, ip);
+	uint32_t i = t->seen[seen_at(ip)];
+	if (LIKELY(i < t->host_free.fresh && t->host[i].ip == ip && t->host[i].n_mappings > 0))
+		return i;
+	i = *host_head(t, ip);
 	while (i != NAT_NONE && t->host[i].ip != ip)
 		i = t->host[i].next;
 	return i;
@@ -302,32 +302,48 @@ static void host_put(struct nat_table *t, uint32_t i)
 
 /* --- mappings --------------------------------------------------------------------- */
 
-void nat_mapping_note(struct nat_table *t, uint8_t proto, uint32_t in_ip, uint16_t in_port)
+/* Most mappings have the inside endpoint's port on the host's external address. The port leads to
+ * such a one, so it is in no bucket. */
+static bool is_moved(const struct nat_table *t, const struct nat_mapping *m)
 {
-	t->sought.in_ip = in_ip;
-	t->sought.port_proto = in_port | (uint32_t)proto << 16;
-	t->sought.bucket = mapping_hash(t, proto, in_ip, in_port);
+	return m->ext_port != m->in_port || m->external != t->host[m->host].external;
 }
 
-static uint32_t *mapping_head(const struct nat_table *t, uint8_t proto, uint32_t in_ip,
-                              uint16_t in_port)
+/* The place of an inside port (raw) in nat_table.moved. */
+static uint32_t moved_at(uint16_t in_port)
 {
-	bool noted = t->sought.in_ip == in_ip &&
-	             t->sought.port_proto == (in_port | (uint32_t)proto << 16);
-	return &t->mapping_bucket[noted ? t->sought.bucket
-	                                : mapping_hash(t, proto, in_ip, in_port)];
+	return swap16(in_port) % NAT_MOVED;
 }
 
-struct nat_mapping *nat_mapping_find(const struct nat_table *t, uint8_t proto, uint32_t in_ip,
-                                     uint16_t in_port)
+static uint32_t *moved_head(const struct nat_table *t, uint8_t proto, uint32_t in_ip,
+                            uint16_t in_port)
 {
-	uint32_t i = *mapping_head(t, proto, in_ip, in_port);
+	const uint32_t w[2] = {in_ip, in_port};
+	return &t->mapping_bucket[hash_words(&t->key[proto], w, 2) & t->mask];
+}
+
+static __attribute__((noinline)) struct nat_mapping *
+find_moved(const struct nat_table *t, uint8_t proto, uint32_t in_ip, uint16_t in_port)
+{
+	uint32_t i = *moved_head(t, proto, in_ip, in_port);
 	for (; i != NAT_NONE; i = t->mapping[i].next) {
 		struct nat_mapping *m = &t->mapping[i];
 		if (m->in_ip == in_ip && m->in_port == in_port && m->proto == proto)
 			return m;
 	}
 	return NULL;
+}
+
+struct nat_mapping *nat_mapping_find(const struct nat_table *t, uint8_t proto, uint32_t in_ip,
+                                     uint16_t in_port)
+{
+	uint32_t external = t->n_external == 1 ? 0 : nat_external_of(t, in_ip);
+	if (external == NAT_NONE) /* a host without mappings */
+		return NULL;
+	struct nat_mapping *m = nat_mapping_of_port(t, external, proto, in_port);
+	if (m && m->in_ip == in_ip && m->in_port == in_port)
+		return m;
+	return t->moved[moved_at(in_port)] ? find_moved(t, proto, in_ip, in_port) : NULL;
 }
 
 uint32_t nat_port_pick(struct rng *rng, const struct nat_ports *p, uint32_t lo, uint32_t hi,
@@ -395,15 +411,19 @@ static struct nat_mapping *add_mapping(struct nat_table *t, uint32_t index, uint
 	if (t->inside6 && nat_inside_is6(in_ip))
 		nat_inside_hold(t->inside6, in_ip);
 	h->n_mappings++;
+	t->seen[seen_at(h->ip)] = (uint16_t)host;
 	t->n_mappings++;
 	if (proto == NAT_OTHER)
 		return m;
 	uint16_t port_delta = csum_delta16(in_port, m->ext_port);
 	/* ICMP has no pseudo header: only the identifier changes the checksum (RFC 792). */
 	m->l4_delta = proto == NAT_ICMP ? port_delta : csum_plus(m->ip_delta, port_delta);
-	uint32_t *head = mapping_head(t, proto, m->in_ip, in_port);
-	m->next = *head;
-	*head = index;
+	if (UNLIKELY(is_moved(t, m))) {
+		uint32_t *head = moved_head(t, proto, in_ip, in_port);
+		m->next = *head;
+		*head = index;
+		t->moved[moved_at(in_port)]++;
+	}
 	h->n_ports[proto]++;
 	e->ports[proto]->used[port / 32] |= 1u << port % 32;
 	e->ports[proto]->owner[m->ext_port] = NAT_BARE | index;
@@ -546,14 +566,21 @@ void nat_port_give(struct nat_table *t, uint32_t external, uint8_t proto, uint16
 	e->n_free[proto][nat_port_class(port)]++;
 }
 
+static void forget_moved(struct nat_table *t, const struct nat_mapping *m, uint32_t index)
+{
+	uint32_t *at = moved_head(t, m->proto, m->in_ip, m->in_port);
+	while (*at != index)
+		at = &t->mapping[*at].next;
+	*at = m->next;
+	t->moved[moved_at(m->in_port)]--;
+}
+
 void nat_mapping_drop(struct nat_table *t, struct nat_mapping *m)
 {
 	uint32_t index = (uint32_t)(m - t->mapping), port = swap16(m->ext_port);
 	if (m->proto != NAT_OTHER) {
-		uint32_t *at = mapping_head(t, m->proto, m->in_ip, m->in_port);
-		while (*at != index)
-			at = &t->mapping[*at].next;
-		*at = m->next;
+		if (is_moved(t, m))
+			forget_moved(t, m, index);
 		struct nat_ports *p = t->external[m->external].ports[m->proto];
 		p->used[port / 32] &= ~(1u << port % 32);
 		p->owner[m->ext_port] = NAT_NONE;

@@ -2,10 +2,10 @@
  * and the inside hosts that own them.
  *
  * A mapping ties an inside endpoint (address and port, or ICMP identifier) to an external
- * one. From inside it is found by a keyed hash, from outside by the external port as an
- * index. A session is a mapping with one remote endpoint. It is found by a keyed hash of
- * its 5-tuple as seen from inside, in both directions. A mapping ends with its last
- * session; a static mapping (port forwarding) never ends.
+ * one. From outside it is found by the external port as an index, from inside by the same when it
+ * kept its port, else by a keyed hash. A session is a mapping with one remote endpoint. It is found
+ * by a keyed hash of its 5-tuple as seen from inside, in both directions. A mapping ends with its
+ * last session; a static mapping (port forwarding) never ends.
  *
  * Protocols without ports (NAT_OTHER) have one mapping for each session. The session's key
  * has the external address in place of the inside one, because one external address can
@@ -33,6 +33,8 @@
 #define NAT_HEAD      0x80000000u /* in wheel_prev: what follows is the number of a slot */
 #define NAT_BARE      0x80000000u /* in owner: what follows is the number of a mapping */
 #define NAT_HOSTS     65536u      /* inside hosts, at most */
+#define NAT_SEEN      256u        /* of them, known without a hash */
+#define NAT_MOVED     1024u       /* counters of mappings whose port is not the inside one */
 #define NAT_RANGES    32u
 #define NAT_EXTERNALS 1024u
 
@@ -109,7 +111,7 @@ _Static_assert(sizeof(struct nat_session) == 64, "a session is a cache line");
 
 /* Beside each session: the sessions of one mapping with one remote address (a peer), for
  * address-dependent filtering. The first one is in the hash of peers, the others are in its
- * ring. */
+ * ring; the only session that its mapping ever had is in neither. */
 struct nat_peer {
 	uint32_t next;       /* hash chain of first sessions */
 	uint32_t more, back; /* ring of the peer's sessions */
@@ -206,18 +208,17 @@ struct nat_table {
 	uint32_t *peer_bucket;
 	uint32_t *host_bucket;
 	uint32_t host_mask;
+	uint16_t seen[NAT_SEEN]; /* the host that last got a mapping, by its address */
+	uint32_t moved[NAT_MOVED]; /* mappings with a hash, by their inside port */
 	struct nat_free session_free, mapping_free, host_free;
 	uint32_t n_sessions, n_mappings, n_hosts;
 	uint64_t created, expired, evicted, renumbered;
 	uint32_t scan_at; /* the next entry that nat_evict.c scans */
-	/* The last key whose bucket was noted (nat_bucket_note), and the last inside endpoint
-	 * (nat_mapping_note): a new flow is hashed once, not at each step. */
+	/* The last key whose bucket was noted (nat_bucket_note): a new flow is hashed once, not at
+	 * each step. */
 	struct {
 		uint32_t in_ip, rem_ip, ports, bucket;
 	} noted;
-	struct {
-		uint32_t in_ip, port_proto, bucket;
-	} sought;
 	uint32_t wheel[NAT_WHEEL];
 	uint32_t wheel_s; /* the second whose slot is visited */
 	/* How long (seconds) an established TCP session that expired waits for a last
@@ -342,10 +343,6 @@ ALWAYS_INLINE struct nat_session *nat_session_at_port(const struct nat_table *t,
 /* The mapping of an inside endpoint, NULL when there is none. Not NAT_OTHER. */
 struct nat_mapping *nat_mapping_find(const struct nat_table *t, uint8_t proto, uint32_t in_ip,
                                      uint16_t in_port);
-
-/* Keeps the hash of an inside endpoint, which nat_mapping_find and nat_mapping_new will be asked
- * for. Not NAT_OTHER. */
-void nat_mapping_note(struct nat_table *t, uint8_t proto, uint32_t in_ip, uint16_t in_port);
 
 /* Why there is no new mapping or session: no free port on the host's external address, no
  * free entry in a table, or another host has the key of a session without ports. */

@@ -17,6 +17,9 @@ static bool is6(const struct nat_table *t, uint32_t in_ip)
 	return t->inside6 && nat_inside_is6(in_ip);
 }
 
+static uint32_t alone;            /* sessions without a ring of peers */
+static uint32_t moved[NAT_MOVED]; /* mappings whose port is not the inside one, by that */
+
 static const char *check_session(const struct nat_table *t, uint32_t i)
 {
 	const struct nat_session *s = &t->session[i];
@@ -30,10 +33,18 @@ static const char *check_session(const struct nat_table *t, uint32_t i)
 	CHECK_THAT(s->ext_ip == m->ext_ip && s->ext_port == m->ext_port);
 	CHECK_THAT(is6(t, m->in_ip) || (s->ip_delta == m->ip_delta && s->l4_delta == m->l4_delta));
 	CHECK_THAT(nat_session_find(t, s->proto, s->in_ip, s->rem_ip, s->ports) == s);
-	CHECK_THAT(nat_knows_peer(t, m, s->rem_ip));
+	CHECK_THAT(m->proto == NAT_OTHER || nat_knows_peer(t, m, s->rem_ip));
+	/* The only session that a mapping ever had has no ring, and its port names it. */
+	const struct nat_peer *own = &t->peer[i];
+	if (own->more == NAT_NONE) {
+		alone++;
+		CHECK_THAT(m->n_sessions == 1);
+		CHECK_THAT(m->proto == NAT_OTHER ||
+		           t->external[m->external].ports[m->proto]->owner[m->ext_port] == i);
+		return NULL;
+	}
 	/* The ring of the peer is closed in both directions and contains only its own
 	 * sessions. */
-	const struct nat_peer *own = &t->peer[i];
 	CHECK_THAT(own->more < t->size && own->back < t->size);
 	CHECK_THAT(t->peer[own->more].back == i);
 	CHECK_THAT(t->peer[own->back].more == i);
@@ -57,6 +68,8 @@ static const char *check_mapping(const struct nat_table *t, const struct nat_map
 	CHECK_THAT(port != 0);
 	CHECK_THAT(t->external[m->external].ports[m->proto]->used[port / 32] >> port % 32 & 1);
 	CHECK_THAT(nat_mapping_find(t, m->proto, m->in_ip, m->in_port) == m);
+	moved[swap16(m->in_port) % NAT_MOVED] +=
+	        m->in_port != m->ext_port || m->external != h->external;
 	return NULL;
 }
 
@@ -208,6 +221,7 @@ static const char *check_mappings(const struct nat_table *t, const struct gw *gw
 		return bad;
 	CHECK_THAT(mappings == t->n_mappings);
 	CHECK_THAT(sessions == t->n_sessions);
+	CHECK_THAT(memcmp(moved, t->moved, sizeof moved) == 0);
 	return NULL;
 }
 
@@ -264,7 +278,7 @@ static const char *check_peers(const struct nat_table *t)
 				k = t->peer[k].more;
 			} while (k != i);
 		}
-	CHECK_THAT(in_rings == t->n_sessions);
+	CHECK_THAT(in_rings + alone == t->n_sessions);
 	return NULL;
 }
 
@@ -344,7 +358,8 @@ const char *nat_check(const struct nat_table *t, const struct gw *gw)
 	if (bad)
 		return bad;
 	memset(held, 0, t->host_free.fresh * sizeof *held);
-	users6 = 0;
+	memset(moved, 0, sizeof moved);
+	users6 = alone = 0;
 	bad = check_wheel(t);
 	for (uint32_t i = 0; !bad && i < t->session_free.fresh; i++)
 		if (t->session[i].state != NAT_FREE)

@@ -94,13 +94,14 @@ static bool model_knows(uint8_t proto, uint32_t in_ip, uint16_t in_port, uint32_
 	return false;
 }
 
-/* Few values, so that endpoints, hosts and ports are often shared. */
+/* Few values, so that endpoints, hosts, ports, and the places of hosts in nat_table.seen are often
+ * shared. */
 static struct flow random_flow(void)
 {
 	return (struct flow){
 	        .used = true,
 	        .proto = (uint8_t)rng_below(&rng, NAT_WITH_PORTS),
-	        .in_ip = 0x0a000001 + rng_below(&rng, 4),
+	        .in_ip = 0x0a000001 + rng_below(&rng, 2) + rng_below(&rng, 2) * 0x100,
 	        .rem_ip = 0xc6336401 + rng_below(&rng, 4),
 	        .in_port = (uint16_t)(1000 + rng_below(&rng, 5)),
 	        .rem_port = (uint16_t)(50 + rng_below(&rng, 6)),
@@ -498,6 +499,21 @@ static void static_mappings(void)
 	consistent();
 }
 
+/* A second forwarded port may be on another address than the host's, with the inside port. */
+static void static_on_two_addresses(void)
+{
+	pooled(100, 2);
+	CHECK(nat_mapping_static(&table, NAT_TCP, 1, swap16(80), 10, swap16(80)));
+	CHECK(nat_mapping_static(&table, NAT_TCP, 0, swap16(81), 10, swap16(81)));
+	CHECK_EQ(nat_external_of(&table, 10), 1);
+	struct nat_mapping *m = nat_mapping_find(&table, NAT_TCP, 10, swap16(81));
+	CHECK(m && m->external == 0);
+	/* On the host's own address the port is another host's. */
+	CHECK(nat_mapping_static(&table, NAT_TCP, 1, swap16(81), 11, swap16(81)));
+	CHECK(nat_mapping_find(&table, NAT_TCP, 10, swap16(81)) == m);
+	consistent();
+}
+
 static void protocols_without_ports(void)
 {
 	start(100);
@@ -572,6 +588,7 @@ int main(void)
 	TEST(external_ranges);
 	TEST(too_many_externals);
 	TEST(static_mappings);
+	TEST(static_on_two_addresses);
 	TEST(protocols_without_ports);
 	TEST(hosts_come_and_go);
 	TEST(established_lingers);
