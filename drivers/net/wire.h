@@ -29,12 +29,13 @@ static inline bool wire_pad(struct nic *nic, struct pkt *p)
 	return false;
 }
 
-/* Drops a burst that finds no carrier. Gives n. */
+/* Drops a burst that finds no carrier; its packets may be partial. Gives n. */
 static inline uint32_t wire_no_carrier(struct nic *nic, struct pkt **burst, uint32_t n)
 {
-	nic->count.tx_link_down += n;
-	for (uint32_t i = 0; i < n; i++)
-		pkt_free(burst[i]);
+	for (uint32_t i = 0; i < n; i++) {
+		nic->count.tx_link_down += pkt_segments(burst[i]);
+		pkt_free_all(burst[i]);
+	}
 	return n;
 }
 

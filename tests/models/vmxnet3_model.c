@@ -110,50 +110,151 @@ static void complete(struct vmxnet3_model *m, struct vmxnet3_ring *r, uint32_t i
 
 /* --- transmit ------------------------------------------------------------------------------- */
 
+/* The sum of bytes as words in the order in which they lie, not folded. */
+static uint32_t sum_of(const uint8_t *p, uint32_t n)
+{
+	uint32_t sum = 0;
+	for (uint32_t i = 0; i < n; i++)
+		sum += (uint32_t)p[i] << i % 2 * 8;
+	return sum;
+}
+
+static uint16_t folded(uint32_t sum)
+{
+	sum = (sum & 0xffff) + (sum >> 16);
+	return (uint16_t)(sum + (sum >> 16));
+}
+
+static uint32_t l3_of(const uint8_t *frame)
+{
+	return load16(frame + 12) == swap16(0x8100) ? 18 : 14;
+}
+
 /* Sends a frame. With `l4` the checksum at `field` is completed: it holds that of the pseudo
  * header, and the device takes the length from the frame's end, as QEMU's does. */
 static void send_frame(struct card *c, const uint8_t *frame, uint32_t n, uint32_t l4,
                        uint32_t field)
 {
 	uint8_t copy[2048];
-	uint32_t sum = 0;
 	memcpy(copy, frame, min_u32(n, sizeof copy));
-	for (uint32_t i = l4; l4 && i < n; i++)
-		sum += (uint32_t)copy[i] << (i - l4) % 2 * 8;
-	uint32_t l3 = load16(copy + 12) == swap16(0x8100) ? 18 : 14;
+	uint32_t l3 = l3_of(copy);
 	if (l4 && copy[l3] >> 4 == 4 && l3 + swap16(load16(copy + l3 + 2)) != n)
 		pci_model_fault("a frame with padding, which would count");
-	sum = (sum & 0xffff) + (sum >> 16);
-	uint16_t v = (uint16_t) ~(sum + (sum >> 16));
+	uint16_t v = l4 ? (uint16_t)~folded(sum_of(copy + l4, min_u32(n, sizeof copy) - l4)) : 0;
 	if (l4)
 		store16(copy + field, v ? v : 0xffff);
 	card_sent(c, copy, n);
 }
 
+/* What the field of TCP's checksum holds in a packet to be cut: the sum of the pseudo header
+ * without a length. */
+static uint16_t bare_sum(const uint8_t *ip, bool six)
+{
+	return folded((six ? sum_of(ip + 8, 32) : sum_of(ip + 12, 8)) + swap16(6));
+}
+
+/* Sends a frame, with a VLAN tag behind its addresses when bit 15 of `more` says so. */
+static void send_tagged(struct card *c, const uint8_t *f, uint32_t n, uint32_t more)
+{
+	uint8_t copy[2048];
+	uint32_t tag = more & 1u << 15 ? 4 : 0;
+	memcpy(copy, f, 12);
+	store16(copy + 12, swap16(0x8100));
+	store16(copy + 14, swap16((uint16_t)(more >> 16)));
+	memcpy(copy + 12 + tag, f + 12, n - 12);
+	card_sent(c, copy, n + tag);
+}
+
+/* Cuts a packet of n bytes into segments of `mss` bytes behind its headers. */
+static void send_segments(struct card *c, const uint8_t *p, uint32_t n, uint32_t more, uint32_t mss)
+{
+	uint32_t header = more & 0x3ff;
+	uint8_t f[2048];
+	uint32_t l3 = l3_of(p), id = swap16(load16(p + l3 + 4));
+	bool six = p[l3] >> 4 == 6;
+	uint32_t l4 = l3 + (six ? 40 : (p[l3] & 15u) * 4), seq = swap32(load32(p + l4 + 4));
+	uint32_t length = six ? 40u + swap16(load16(p + l3 + 4)) : swap16(load16(p + l3 + 2));
+	if (header != l4 + (p[l4 + 12] >> 4) * 4u || n <= header + mss || mss == 0 ||
+	    header + mss > CARD_FRAME_MOST || l3 + length != n ||
+	    (!six && load16(p + l3 + 10) != 0) || load16(p + l4 + 16) != bare_sum(p + l3, six)) {
+		pci_model_fault("segments of %u bytes, headers of %u, %u in all", mss, header, n);
+		return;
+	}
+	for (uint32_t at = header; at < n; at += mss, id++) {
+		uint32_t len = header + min_u32(mss, n - at);
+		memcpy(f, p, header);
+		memcpy(f + header, p + at, len - header);
+		store32(f + l4 + 4, swap32(seq + at - header));
+		f[l4 + 13] &= at == header ? 0xff : 0x7f; /* CWR in the first, … */
+		f[l4 + 13] &= at + mss < n ? 0xf6 : 0xff; /* … FIN and PSH in the last */
+		store16(f + l3 + (six ? 4 : 2), swap16((uint16_t)(len - l3 - (six ? 40 : 0))));
+		if (!six) {
+			store16(f + l3 + 4, swap16((uint16_t)id));
+			store16(f + l3 + 10, (uint16_t)~folded(sum_of(f + l3, l4 - l3)));
+		}
+		uint32_t sum = sum_of(f + l4, len - l4);
+		store16(f + l4 + 16, (uint16_t)~folded(sum + swap16((uint16_t)(len - l4))));
+		send_tagged(c, f, len, more);
+	}
+}
+
+/* Takes the descriptors of a packet from the ring. Gives their number, or 0 when the first one is
+ * not the device's. */
+static uint32_t gather(struct vmxnet3_model *m, uint32_t *size, uint32_t *more, uint32_t *last)
+{
+	uint32_t count = 0;
+	m->packet_len = 0;
+	for (bool end = false; !end; count++) {
+		uint8_t *d = dma(m, m->tx.at + 16ull * m->tx.next, 16);
+		uint32_t s = d ? load32(d + 8) : 0, x = d ? load32(d + 12) : 0, n = s & 0x3fff;
+		if (!d || !mine(&m->tx, s & 1u << 14) || count == m->tx.n) {
+			if (count)
+				pci_model_fault("a packet of %u descriptors without an end", count);
+			return 0;
+		}
+		if (count == 0) {
+			*size = s;
+			*more = x & ~0x7000u;
+		}
+		end = x & 1u << 12;
+		if ((x & 0x7000) != (end ? 3u << 12 : 0) || s & 1u << 15 || n == 0 ||
+		    (count && (x & ~0x7000u || s >> 18)) || m->packet_len + n > sizeof m->packet)
+			pci_model_fault("transmit descriptor %u: 0x%x 0x%x", m->tx.next, s, x);
+		const uint8_t *from = dma(m, load64(d), n);
+		n = min_u32(n, (uint32_t)sizeof m->packet - m->packet_len);
+		if (from)
+			memcpy(m->packet + m->packet_len, from, n);
+		m->packet_len += n;
+		*last = m->tx.next;
+		advance(&m->tx);
+	}
+	return count;
+}
+
 void vmxnet3_model_send(struct card *c)
 {
 	struct vmxnet3_model *m = of(c);
-	for (uint32_t turn = 0; runs(m) && !c->tx_hold && !c->tx_hung; turn++) {
-		uint8_t *d = dma(m, m->tx.at + 16ull * m->tx.next, 16);
-		uint32_t size = d ? load32(d + 8) : 0, more = d ? load32(d + 12) : 0;
-		if (!d || !mine(&m->tx, size & 1u << 14))
-			return;
-		if (turn == m->tx.n) {
+	uint32_t size, more, last, count;
+	for (uint32_t turn = 0; runs(m) && !c->tx_hold && !c->tx_hung; turn += count) {
+		if (turn >= m->tx.n) {
 			pci_model_fault("every transmit descriptor is the device's");
 			return;
 		}
-		uint32_t n = size & 0x3fff;
+		count = gather(m, &size, &more, &last);
+		if (count == 0)
+			return;
 		uint32_t mode = more >> 10 & 3, from_l4 = more & 0x3ff, field = size >> 18;
-		bool sum = mode == 2 && from_l4 >= 34 && field > from_l4 && field + 2 <= n;
-		if ((more & ~0xfffu) != (1u << 12 | 1u << 13) || size & 1u << 15 ||
-		    (!sum && (mode || from_l4 || field)))
-			pci_model_fault("transmit descriptor %u: 0x%x 0x%x", m->tx.next, size,
-			                more);
-		const uint8_t *from = dma(m, load64(d), n);
-		if (from)
-			send_frame(c, from, n, sum ? from_l4 : 0, field);
-		complete(m, &m->tx_done, m->tx.next, 0);
-		advance(&m->tx);
+		bool sum =
+		        mode == 2 && from_l4 >= 34 && field > from_l4 && field + 2 <= m->packet_len;
+		if (count > (mode == 3 ? 24u : 16u) || (mode != 3 && more & 0xffff8000u) ||
+		    (!sum && mode != 3 && (mode || from_l4 || field)))
+			pci_model_fault("a packet of %u descriptors: 0x%x 0x%x", count, size, more);
+		if (mode == 3)
+			send_segments(c, m->packet, m->packet_len, more, field);
+		else
+			send_frame(c, m->packet, m->packet_len, sum ? from_l4 : 0, field);
+		m->most = max_u32(m->most, count);
+		complete(m, &m->tx_done, last, 0);
 	}
 }
 

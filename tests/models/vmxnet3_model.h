@@ -3,7 +3,8 @@
  *
  * A fault (pci_model_fault) is what it forbids: an unknown register or command, rings of wrong size
  * or place, buffers of no size, a ring all of whose slots are the device's, more frames than slots,
- * an interrupt number that is not there, an MTU beyond its bounds. */
+ * an interrupt number that is not there, an MTU beyond its bounds, packets of too many descriptors
+ * or without an end, packets to be cut whose headers are not as the device wants them. */
 #ifndef TESTS_MODELS_VMXNET3_MODEL_H
 #define TESTS_MODELS_VMXNET3_MODEL_H
 
@@ -26,6 +27,7 @@ struct vmxnet3_model {
 
 	/* What the test reads. */
 	unsigned indexes; /* writes of RXPROD */
+	uint32_t most;    /* descriptors of the packet that had most */
 
 	/* Private to the model. */
 	uint8_t mac[6], station[6];
@@ -39,6 +41,8 @@ struct vmxnet3_model {
 	mac group[64];
 	uint32_t n_group;
 	bool cable_before;
+	uint8_t packet[65600]; /* that is being sent */
+	uint32_t packet_len;
 };
 
 /* Makes a card after power-on. */

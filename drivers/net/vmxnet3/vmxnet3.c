@@ -8,11 +8,10 @@
  * is used only after a check. No register is read for a packet, and one is written for each burst
  * that is sent.
  *
- * The device completes partial checksums. Left out on purpose: segments by the device, which takes
- * 16 descriptors a packet, half of what a super-segment of 64 KB needs here, and which QEMU 7.2 may
- * send as IP fragments; received super-segments, whose segment size the interface does not tell;
- * checks of received checksums, which a router has no use for; several queues, message-signalled
- * interrupts, the receive ring for further pieces of a frame. */
+ * Partial packets are sent by vmxnet3_offload.c. Left out on purpose: received super-segments,
+ * whose segment size revision 1 of the interface does not tell; checks of received checksums, which
+ * a router has no use for; several queues, message-signalled interrupts, the receive ring for
+ * further pieces of a frame. */
 #include "drivers/net/vmxnet3/vmxnet3.h"
 
 #include "drivers/net/nic_list.h"
@@ -185,34 +184,24 @@ static inline void tx_reclaim(struct vmxnet3 *v)
 	ring_settle(pool, top);
 }
 
-/* Completes the checksum of a packet that will be padded: QEMU's device counts the padding as
- * data. */
-static void complete_sum(struct pkt *p)
+void vmxnet3_reclaim(struct vmxnet3 *v)
 {
-	uint32_t sum = 0, n = p->len - p->l4;
-	uint8_t *from = p->data + p->l4;
-	for (uint32_t i = 0; i + 1 < n; i += 2)
-		sum += load16(from + i);
-	if (n & 1)
-		sum += from[n - 1];
-	sum = (sum & 0xffff) + (sum >> 16);
-	uint16_t field = (uint16_t) ~(sum + (sum >> 16));
-	store16(from + p->l4_len, field ? field : 0xffff); /* RFC 768: 0 means that there is none */
-	p->flags &= (uint16_t)~PKT_PARTIAL;
+	tx_reclaim(v);
 }
 
-/* True when a packet is partial when it leaves. */
-static inline bool to_complete(struct pkt *p)
+static inline void kick(struct vmxnet3 *v)
 {
-	if (LIKELY(!(p->flags & PKT_PARTIAL)))
-		return false;
-	if (p->len < WIRE_MIN)
-		complete_sum(p);
-	return p->flags & PKT_PARTIAL;
+	io_wmb();
+	vmx_fast(v, VMX_TXPROD, v->tx_tail & TX_MASK);
+	v->ack = 2;
 }
 
-/* With `sums`, packets may be partial. */
-ALWAYS_INLINE uint32_t tx_burst(struct nic *nic, struct pkt **burst, uint32_t n, bool sums)
+void vmxnet3_kick(struct vmxnet3 *v)
+{
+	kick(v);
+}
+
+static uint32_t vmxnet3_tx(struct nic *nic, struct pkt **burst, uint32_t n)
 {
 	struct vmxnet3 *v = card(nic);
 	tx_reclaim(v);
@@ -224,35 +213,22 @@ ALWAYS_INLINE uint32_t tx_burst(struct nic *nic, struct pkt **burst, uint32_t n,
 		n = room;
 	for (struct pkt **end = burst + n; burst != end; burst++) {
 		struct pkt *p = *burst;
-		bool partial = sums && to_complete(p);
 		if (UNLIKELY(!wire_fits(p)) && !wire_pad(nic, p))
 			continue;
 		uint32_t i = tail & TX_MASK, size = p->len | (tail & V_TX_RING ? 0 : TX_GEN);
 		struct vmx_desc *d = &v->tx_desc[i];
 		v->tx[i] = p;
 		d->addr = (uint32_t)dma_addr(p->data);
-		d->more = TX_LAST | TX_TELL | (partial ? TX_SUM | p->l4 : 0u);
+		d->more = TX_LAST | TX_TELL;
 		io_wmb();
-		d->size = size | (partial ? TX_FIELD((uint32_t)p->l4 + p->l4_len) : 0u);
+		d->size = size;
 		tail++;
 	}
 	if (v->tx_tail != tail) {
 		v->tx_tail = tail;
-		io_wmb();
-		vmx_fast(v, VMX_TXPROD, tail & TX_MASK);
-		v->ack = 2;
+		kick(v);
 	}
 	return n;
-}
-
-static uint32_t vmxnet3_tx(struct nic *nic, struct pkt **burst, uint32_t n)
-{
-	return tx_burst(nic, burst, n, false);
-}
-
-static uint32_t vmxnet3_tx_partial(struct nic *nic, struct pkt **burst, uint32_t n)
-{
-	return tx_burst(nic, burst, n, true);
 }
 
 /* --- start and stop ----------------------------------------------------------------------- */
@@ -278,8 +254,9 @@ static bool start(struct vmxnet3 *v)
 static void tx_drop_all(struct vmxnet3 *v, uint64_t *counter)
 {
 	for (; v->tx_head != v->tx_tail; v->tx_head++) {
-		++*counter;
-		pkt_free(v->tx[v->tx_head & TX_MASK]);
+		struct pkt *p = v->tx[v->tx_head & TX_MASK];
+		*counter += pkt_segments(p);
+		pkt_free(p);
 	}
 }
 
@@ -418,7 +395,7 @@ static void vmxnet3_filter(struct nic *nic, bool promiscuous, const mac *group, 
 static const struct nic_ops ops = {
         .rx = vmxnet3_rx,
         .tx = vmxnet3_tx,
-        .tx_partial = vmxnet3_tx_partial,
+        .tx_partial = vmxnet3_offload_tx,
         .poll = vmxnet3_poll,
         .arm = vmxnet3_arm,
         .stop = vmxnet3_stop,
@@ -457,7 +434,7 @@ static const char *vmxnet3_probe(const struct pci_dev *dev, struct pool *pool, s
 	                      .driver = "vmxnet3",
 	                      .pool = pool,
 	                      .irq = dev->irq,
-	                      .offloads = NIC_SUM,
+	                      .offloads = NIC_SUM | NIC_TSO4 | NIC_TSO6,
 	                      .pci = *dev};
 	pci_enable(dev);
 	const char *wrong = vmxnet3_hw_identify(v);

@@ -1,5 +1,6 @@
-/* Shared by the two halves of the vmxnet3 driver: vmxnet3.c moves packets and supervises the card,
- * vmxnet3_hw.c handles reset, activation, carrier, filters and statistics. */
+/* Shared by the parts of the vmxnet3 driver: vmxnet3.c moves packets and supervises the card,
+ * vmxnet3_offload.c sends partial packets, vmxnet3_hw.c handles reset, activation, carrier, filters
+ * and statistics. */
 #ifndef DRIVERS_NET_VMXNET3_VMXNET3_H
 #define DRIVERS_NET_VMXNET3_VMXNET3_H
 
@@ -57,6 +58,15 @@ static inline void vmx_write(const struct vmxnet3 *v, uint32_t reg, uint32_t val
 {
 	mmio_write32(v->slow + reg, value);
 }
+
+/* Frees the packets that were sent. (vmxnet3.c) */
+void vmxnet3_reclaim(struct vmxnet3 *v);
+
+/* Tells the device that descriptors up to tx_tail are to be sent. (vmxnet3.c) */
+void vmxnet3_kick(struct vmxnet3 *v);
+
+/* tx_partial of struct nic_ops. (vmxnet3_offload.c) */
+uint32_t vmxnet3_offload_tx(struct nic *nic, struct pkt **burst, uint32_t n);
 
 /* Ends all DMA and masks the interrupt. False when the device does not stop. */
 bool vmxnet3_hw_reset(const struct vmxnet3 *v);
