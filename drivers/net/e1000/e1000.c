@@ -551,7 +551,8 @@ static const char *e1000_probe(const struct pci_dev *dev, struct pool *pool, str
 	const char *wrong = e1000_hw_bus(e);
 	if (wrong)
 		return wrong;
-	e1000_hw_phy_reset(e);
+	if (e->kind == E1000_82541)
+		e1000_hw_phy_reset(e);
 	if (!e1000_hw_reset(e))
 		return "does not come out of reset";
 	if (!e1000_hw_address(e, &e->nic.address))

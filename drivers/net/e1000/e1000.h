@@ -114,9 +114,8 @@ void e1000_hw_identify(struct e1000 *e);
  * used in this slot. */
 const char *e1000_hw_bus(struct e1000 *e);
 
-/* Resets the PHY of an 82541 or 82547, which may have settings of another system that a
- * reset of the card does not end. The carrier is down for seconds. Takes 20 ms. Does nothing
- * for other cards. */
+/* Resets the PHY, which ends settings of another system that a reset of the card does not end.
+ * The carrier is down for seconds. Takes 20 ms. */
 void e1000_hw_phy_reset(struct e1000 *e);
 
 /* Resets the card: ends all DMA and masks all interrupts. False when the card does not

@@ -73,12 +73,6 @@ bool e1000_82574_phy_hangs(struct e1000 *e)
 	e->phy_hung = hung && !again;
 	if (!again || e1000_read(e, E1000_STATUS) == E1000_GONE)
 		return false;
-	uint32_t ctrl = e1000_read(e, E1000_CTRL);
-	e1000_write(e, E1000_CTRL, ctrl | CTRL_PHY_RST);
-	e1000_read(e, E1000_STATUS); /* pushes the write through the bridges before the wait */
-	io_delay_us(10000);
-	e1000_write(e, E1000_CTRL, ctrl & ~CTRL_PHY_RST);
-	e1000_read(e, E1000_STATUS);
-	io_delay_us(10000); /* the PHY loads its settings */
+	e1000_hw_phy_reset(e);
 	return true;
 }

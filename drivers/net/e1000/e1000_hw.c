@@ -94,8 +94,6 @@ const char *e1000_hw_bus(struct e1000 *e)
 
 void e1000_hw_phy_reset(struct e1000 *e)
 {
-	if (e->kind != E1000_82541)
-		return;
 	uint32_t ctrl = e1000_read(e, E1000_CTRL);
 	e1000_write(e, E1000_CTRL, ctrl | CTRL_PHY_RST);
 	e1000_read(e, E1000_STATUS); /* pushes the write through the bridges before the wait */
