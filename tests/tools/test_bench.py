@@ -15,6 +15,8 @@ ROOT = Path(__file__).resolve().parents[2]
 TOOLS = ROOT / "tools"
 sys.path[:0] = [str(TOOLS / "bench"), str(TOOLS)]
 
+import cards  # noqa: E402
+import hotspots  # noqa: E402
 import measure  # noqa: E402
 import pieces  # noqa: E402
 import plots  # noqa: E402
@@ -183,3 +185,24 @@ def test_every_plot_has_a_table() -> None:
     keys = [key for _, names in TABLES for key in names]
     for beginnings in plots.SUBJECTS.values():
         assert all(any(key.startswith(one) for key in keys) for one in beginnings)
+
+
+def test_instructions_of_a_driver() -> None:
+    """Local functions count by their file, global ones by their name, and what lies behind a function not at all."""
+    listing = """
+       1: 00000000     0 FILE    LOCAL  DEFAULT  ABS pcnet.c
+       2: 00001000    16 FUNC    LOCAL  DEFAULT    1 start
+       3: 00000000     0 FILE    LOCAL  DEFAULT  ABS other.c
+       4: 00002000    16 FUNC    LOCAL  DEFAULT    1 start
+       5: 00003000    16 FUNC    GLOBAL DEFAULT    1 pcnet_rx
+       6: 00004000    16 FUNC    GLOBAL DEFAULT    1 pcnetwork
+    """.splitlines()
+    counts = hotspots.Counts.__new__(hotspots.Counts)
+    counts.blocks = {0x1000: 1, 0x100F: 2, 0x1010: 100, 0x2000: 200, 0x3004: 4, 0x4000: 400, 0x10: 800}
+    assert cards.instructions_of(counts, listing, ["pcnet.c", "pcnet_hw.c"]) == 7
+
+
+@pytest.mark.parametrize(("nic", "instructions", "verdict"),
+                         [("pcnet", 1200, "met"), ("pcnet", 1201, "not met"), ("ne2k_pci", 7000, "\u2013 (copies)")])
+def test_verdict_on_a_driver(nic: str, instructions: int, verdict: str) -> None:
+    assert cards.Card(nic, instructions, 10).verdict() == verdict
