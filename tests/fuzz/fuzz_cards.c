@@ -2,30 +2,23 @@
  *
  * The first byte of an input chooses the card, the others are a list of operations: frames come and
  * go, cables, hangs and resets that do not end as in the tests; besides, registers read as bytes of
- * the input, and what the card has written into memory (but not into packets) changes. Nothing may
+ * the input, and what the card has written into memory (but not into packets) changes. Cards with
+ * offloads are given partial packets, and virtio-net hands over some. Nothing may
  * be read or written out of place (sanitizers), each call takes a bounded time, frames have a
  * length that they may have, and at the end every packet is back in the pool. */
-#include "drivers/net/nic_list.h"
 #include "kernel/lib/alloc.h"
 #include "kernel/lib/log.h"
 #include "kernel/seam/io.h"
+#include "net/lib/csum.h"
+#include "net/offload/offload.h"
+#include "tests/fuzz/cards.h"
 #include "tests/fuzz/must.h"
-#include "tests/models/c90x_model.h"
-#include "tests/models/i8255x_model.h"
-#include "tests/models/igb_model.h"
-#include "tests/models/ne2k_model.h"
-#include "tests/models/pcnet_model.h"
-#include "tests/models/rtl8139_model.h"
-#include "tests/models/rtl8169_model.h"
-#include "tests/models/tulip_model.h"
-#include "tests/models/vmxnet3_model.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 int LLVMFuzzerInitialize(int *argc, char ***argv);
 
 enum { POOL = 320, OPERATIONS = 200, LONGEST_US = 3000000 };
 
-static const uint8_t address[6] = {0x00, 0x0e, 0x0c, 1, 2, 3};
 static const uint8_t *input;
 static size_t left;
 static uint32_t noise; /* so many reads of registers give bytes of the input */
@@ -33,176 +26,7 @@ static struct pool pool;
 static uintptr_t pool_first, pool_last;
 static struct nic *nic;
 static struct card *c;
-static uint32_t (*real_read[3])(void *ctx, uint32_t off, unsigned size);
-
-static union {
-	struct c90x_model c90x;
-	struct i8255x_model i8255x;
-	struct igb_model igb;
-	struct ne2k_model ne2k;
-	struct pcnet_model pcnet;
-	struct rtl8139_model rtl8139;
-	struct rtl8169_model rtl8169;
-	struct tulip_model tulip;
-	struct vmxnet3_model vmxnet3;
-} m;
-
-static struct card *plug_c90x(void)
-{
-	return c90x_model_plug(&m.c90x, 0x9200, 0, address);
-}
-
-static struct card *plug_c90x_old(void)
-{
-	return c90x_model_plug(&m.c90x, 0x9050, 0, address);
-}
-
-static struct card *plug_i8255x(void)
-{
-	return i8255x_model_plug(&m.i8255x, 0x1229, 8, 0, address);
-}
-
-static struct card *plug_82557(void)
-{
-	return i8255x_model_plug(&m.i8255x, 0x1229, 1, 0, address);
-}
-
-static struct card *plug_igb(void)
-{
-	return igb_model_plug(&m.igb, 0x1533, 0, address);
-}
-
-static struct card *plug_ne2k(void)
-{
-	return ne2k_model_plug(&m.ne2k, 0, address);
-}
-
-static struct card *plug_pcnet(void)
-{
-	return pcnet_model_plug(&m.pcnet, 0x2621, 0, address);
-}
-
-static struct card *plug_pcnet_mii(void)
-{
-	return pcnet_model_plug(&m.pcnet, 0x2625, 0, address);
-}
-
-static struct card *plug_rtl8139(void)
-{
-	return rtl8139_model_plug(&m.rtl8139, 0x10, 0, address);
-}
-
-static struct card *plug_rtl8139_plus(void)
-{
-	return rtl8139_model_plug(&m.rtl8139, 0x20, 0, address);
-}
-
-static struct card *plug_rtl8169(void)
-{
-	return rtl8169_model_plug(&m.rtl8169, 0x300, 0, address);
-}
-
-static struct card *plug_rtl8169_gate(void)
-{
-	return rtl8169_model_plug(&m.rtl8169, 0x541, 0, address);
-}
-
-static struct card *plug_tulip(void)
-{
-	return tulip_model_plug(&m.tulip, 0x0019, 0, address);
-}
-
-static struct card *plug_tulip_old(void)
-{
-	return tulip_model_plug(&m.tulip, 0x0009, 0, address);
-}
-
-static struct card *plug_vmxnet3(void)
-{
-	return vmxnet3_model_plug(&m.vmxnet3, 0, address);
-}
-
-static struct card *plug_c90x_b(void)
-{
-	return c90x_model_plug(&m.c90x, 0x9055, 0, address);
-}
-
-static struct card *plug_c90x_10(void)
-{
-	return c90x_model_plug(&m.c90x, 0x9004, 0, address);
-}
-
-static struct card *plug_82551_qemu(void)
-{
-	struct card *made = i8255x_model_plug(&m.i8255x, 0x1209, 9, 0, address);
-	m.i8255x.emulated = true;
-	return made;
-}
-
-static struct card *plug_igb_82575(void)
-{
-	return igb_model_plug(&m.igb, 0x10a7, 0, address);
-}
-
-static struct card *plug_pcnet_970(void)
-{
-	return pcnet_model_plug(&m.pcnet, 0x2430, 0, address);
-}
-
-static struct card *plug_rtl8169_pci(void)
-{
-	return rtl8169_model_plug(&m.rtl8169, 0x040, 0, address);
-}
-
-static struct card *plug_rtl8169_eri(void)
-{
-	return rtl8169_model_plug(&m.rtl8169, 0x480, 0, address);
-}
-
-static struct card *plug_vmxnet3_masking(void)
-{
-	struct card *made = vmxnet3_model_plug(&m.vmxnet3, 0, address);
-	m.vmxnet3.auto_mask = m.vmxnet3.wants_index = true;
-	return made;
-}
-
-#define CARD(name, how)                                                                        \
-	{                                                                                      \
-		&name##_driver, how, name##_model_receive, name##_model_lie, name##_model_send \
-	}
-static const struct {
-	const struct pci_driver *driver;
-	struct card *(*plug)(void);
-	enum card_rx (*receive)(struct card *card, const void *frame, uint32_t n);
-	bool (*lie)(struct card *card, uint32_t len, bool error);
-	void (*send)(struct card *card);
-} cards[] =
-        {
-                CARD(i8255x, plug_i8255x),
-                CARD(i8255x, plug_82557),
-                CARD(ne2k, plug_ne2k),
-                CARD(pcnet, plug_pcnet),
-                CARD(pcnet, plug_pcnet_mii),
-                CARD(rtl8139, plug_rtl8139),
-                CARD(tulip, plug_tulip),
-                CARD(rtl8139, plug_rtl8139_plus),
-                CARD(tulip, plug_tulip_old),
-                CARD(vmxnet3, plug_vmxnet3),
-                CARD(rtl8169, plug_rtl8169),
-                CARD(rtl8169, plug_rtl8169_gate),
-                CARD(c90x, plug_c90x),
-                CARD(c90x, plug_c90x_old),
-                CARD(igb, plug_igb),
-                CARD(c90x, plug_c90x_b),
-                CARD(c90x, plug_c90x_10),
-                CARD(i8255x, plug_82551_qemu),
-                CARD(igb, plug_igb_82575),
-                CARD(pcnet, plug_pcnet_970),
-                CARD(rtl8169, plug_rtl8169_pci),
-                CARD(rtl8169, plug_rtl8169_eri),
-                CARD(vmxnet3, plug_vmxnet3_masking),
-},
-  *card;
+static uint32_t (*real_read[6])(void *ctx, uint32_t off, unsigned size);
 
 static uint8_t next(void)
 {
@@ -220,6 +44,7 @@ static uint32_t noisy(unsigned bar, void *ctx, uint32_t off, unsigned size)
 	if (!noise)
 		return v;
 	noise--;
+	pci_model_lied();
 	uint8_t how = next();
 	if (how < 64)
 		v = (uint32_t)next() << 24 | (uint32_t)next() << 16 | (uint32_t)next() << 8 |
@@ -244,41 +69,76 @@ static uint32_t read2(void *ctx, uint32_t off, unsigned size)
 	return noisy(2, ctx, off, size);
 }
 
+static uint32_t read4(void *ctx, uint32_t off, unsigned size)
+{
+	return noisy(4, ctx, off, size);
+}
+
 static void wrap(void)
 {
-	static uint32_t (*const noisy_read[3])(void *, uint32_t, unsigned) = {read0, read1, read2};
+	static uint32_t (*const noisy_read[6])(void *, uint32_t, unsigned) = {read0, read1, read2,
+	                                                                      NULL,  read4, NULL};
 	for (unsigned i = 0; i < ARRAY_SIZE(noisy_read); i++) {
-		real_read[i] = c->pci.bar[i].read;
-		if (real_read[i])
-			c->pci.bar[i].read = noisy_read[i];
+		real_read[i] = on_bus->bar[i].read;
+		if (real_read[i] && noisy_read[i])
+			on_bus->bar[i].read = noisy_read[i];
 	}
 }
 
+/* True for a word that may be an address of memory. */
+static bool address_like(const uint8_t *p)
+{
+	return host_dma(load32(p), 1) != NULL;
+}
+
 /* Changes bytes of memory that the card was given, but for those of packets: these may be somebody
- * else's by now. */
+ * else's by now. Addresses stay, and none appears: no driver can help against a card that writes
+ * anywhere. The descriptors of virtio say how much may be written; virtio_lie changes its rings. */
 static void corrupt(void)
 {
 	size_t n;
 	uint8_t *p = pci_model_span(next(), &n);
-	if (!n || ((uintptr_t)p >= pool_first && (uintptr_t)p < pool_last))
+	bool packet = (uintptr_t)p >= pool_first && (uintptr_t)p < pool_last;
+	if (n < 4 || packet || card->driver == &virtio_net_driver)
 		return;
+	pci_model_lied();
 	for (uint32_t changes = 1 + (next() & 3); changes; changes--) {
-		size_t at = (next() | (size_t)next() << 8) % n;
+		size_t at = (next() | (size_t)next() << 8) % n, word = at & ~(size_t)3;
+		uint8_t old = p[at];
+		bool before = word + 4 <= n && address_like(p + word);
 		p[at] = next();
+		if (before || (word + 4 <= n && address_like(p + word)))
+			p[at] = old;
 	}
 }
 
 /* --- operations ----------------------------------------------------------------------------- */
+
+/* A partial packet has pieces that come to its length, and room for headers in the first. */
+static void check_partial(const struct pkt *p)
+{
+	uint32_t n = 0, total = 0;
+	MUST(nic->offloads && p->len >= min_u32(p->total, NIC_HEADER_MAX));
+	for (const struct pkt *piece = p; piece; piece = piece->next, n++)
+		total += piece->len;
+	MUST(n <= PKT_PIECES && total == p->total);
+	MUST(total >= NIC_FRAME_MIN && total <= PKT_TOTAL_MAX);
+}
 
 static void rx(uint32_t max)
 {
 	struct pkt *burst[NIC_BURST];
 	uint32_t n = nic->ops->rx(nic, burst, max);
 	MUST(n <= max);
+	bool partial = n && burst[0]->flags & PKT_PARTIAL;
 	while (n) {
 		struct pkt *p = burst[--n];
-		MUST(p->len >= NIC_FRAME_MIN && p->len <= NIC_FRAME_MAX);
-		pkt_free(p);
+		MUST(!(p->flags & PKT_PARTIAL) == !partial);
+		if (partial)
+			check_partial(p);
+		else
+			MUST(p->len >= NIC_FRAME_MIN && p->len <= NIC_FRAME_MAX);
+		pkt_free_all(p);
 	}
 }
 
@@ -298,6 +158,94 @@ static void tx(uint32_t n, uint32_t len)
 	MUST(took <= n);
 	while (n > took)
 		pkt_free(burst[--n]);
+}
+
+/* Writes the headers of TCP or UDP over IPv4 or IPv6. */
+static uint32_t write_headers(uint8_t *f, uint32_t total, bool six, bool udp, uint8_t flags)
+{
+	uint32_t l4 = six ? 54 : 34;
+	memset(f, 0x11, 256);
+	store16(f + 12, swap16(six ? 0x86dd : 0x0800));
+	f[14] = six ? 0x60 : 0x45;
+	store16(f + (six ? 18 : 16), swap16((uint16_t)(total - (six ? 54 : 14))));
+	f[six ? 20 : 23] = udp ? 17 : 6;
+	if (!six) {
+		store16(f + 20, 0);
+		store16(f + 24, 0);
+		store16(f + 24, (uint16_t)~csum_ip4_header(f + 14));
+	}
+	if (udp)
+		store16(f + l4 + 4, swap16((uint16_t)(total - l4)));
+	f[l4 + 12] = (uint8_t)(udp ? 0x11 : (5 + (flags & 3)) << 4);
+	f[l4 + 13] = flags;
+	return l4;
+}
+
+/* A packet of `total` bytes in pieces of `each`, which net/offload accepts; or NULL. */
+static struct pkt *partial_packet(uint32_t total, uint32_t each, uint8_t how)
+{
+	struct pkt *first = NULL, **link = &first;
+	for (uint32_t at = 0, n; at < total; at += n) {
+		struct pkt *p = pkt_alloc(&pool);
+		n = min_u32(at ? each : max_u32(each, 256), total - at);
+		uint8_t *to = p ? pkt_put(p, n) : NULL;
+		if (!to)
+			break;
+		memset(to, 0x55, n);
+		p->next = NULL;
+		p->flags = PKT_PARTIAL;
+		*link = p;
+		link = &p->next;
+	}
+	if (!first || first->len < min_u32(total, 256))
+		return first;
+	bool six = how & 1, udp = how & 2;
+	first->total = total;
+	first->segments = 1;
+	first->segment = how & 4 ? (uint16_t)(next() * 6u) : 0;
+	first->flags |= first->segment ? (six ? PKT_TSO6 : 0) | (udp ? PKT_USO : 0) : 0;
+	uint8_t headers[256];
+	first->l4 = (uint16_t)write_headers(headers, total, six, udp, next());
+	first->l4_len = udp ? 6 : 16;
+	memcpy(first->data, headers, min_u32(first->len, 80));
+	return first;
+}
+
+/* True when the card takes such a packet. */
+static bool takes(const struct pkt *p)
+{
+	uint32_t kind = p->flags & PKT_USO ? NIC_USO : p->flags & PKT_TSO6 ? NIC_TSO6 : NIC_TSO4;
+	if (!p->segment && p->next)
+		return false; /* see tx_partial in nic.h */
+	if (p->segment &&
+	    (!(nic->offloads & kind) || (p->flags & PKT_ECN && !(nic->offloads & NIC_ECN))))
+		return false;
+	return nic->offloads & NIC_SUM;
+}
+
+static void tx_partial(uint32_t n)
+{
+	struct pkt *burst[NIC_BURST];
+	uint32_t made = 0;
+	if (!nic->offloads)
+		return;
+	for (; n; n--) {
+		uint8_t how = next();
+		uint32_t total = 80 + next() * (how & 8 ? 250u : 6u), pieces = 0, len = 0;
+		struct pkt *p = partial_packet(total, 1 + next() * 8u, how);
+		for (const struct pkt *piece = p; piece; piece = piece->next, pieces++)
+			len += piece->len;
+		if (p && (len != total || pieces > PKT_PIECES ||
+		          (!p->segment && total > NIC_FRAME_MAX) || offload_check(p) != DROP_NONE ||
+		          !takes(p)))
+			pkt_free_all(p);
+		else if (p)
+			burst[made++] = p;
+	}
+	uint32_t took = nic->ops->tx_partial(nic, burst, made);
+	MUST(took <= made);
+	while (made > took)
+		pkt_free_all(burst[--made]);
 }
 
 static void arrive(uint32_t n, uint32_t len)
@@ -334,7 +282,11 @@ static void operate(void)
 		break;
 	case 5:
 	case 6:
-		tx(1 + (op >> 4), next() * 6u);
+		if (op & 128)
+			tx_partial(1 + (op >> 4 & 3));
+		else
+			tx(1 + (op >> 4), next() * 6u);
+		card->send(c);
 		break;
 	case 7:
 	case 8:
@@ -352,6 +304,7 @@ static void operate(void)
 		nic->ops->filter(nic, op & 64, group, op >> 4 & 2);
 		break;
 	case 12:
+		pci_model_lied();
 		card->lie(c, next() | (next() & 15u) << 8, op & 128);
 		break;
 	case 13:
@@ -386,7 +339,9 @@ static bool begin(void)
 	}
 	uint8_t which = next();
 	card = &cards[which % ARRAY_SIZE(cards)];
+	on_bus = NULL;
 	c = card->plug();
+	on_bus = on_bus ? on_bus : &c->pci;
 	wrap();
 	MUST(pci_next(&cursor, &dev));
 	noise = which & 128 ? next() : 0; /* while it starts */

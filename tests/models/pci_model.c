@@ -32,6 +32,7 @@ enum {
 static struct pci_model_dev *devs[PCI_MODEL_MAX];
 static unsigned n_devs, n_faults, n_reads, n_writes;
 static uint32_t address; /* the last value written to 0xCF8 */
+static bool lied;        /* see pci_model_lied */
 
 void pci_model_fault(const char *fmt, ...)
 {
@@ -262,6 +263,7 @@ void pci_model_reset(void)
 {
 	memset(span, 0, sizeof span);
 	n_span = 0;
+	lied = false;
 	static const struct host_bus bus = {
 	        .port_in = port_in,
 	        .port_out = port_out,
@@ -351,9 +353,23 @@ void *pci_model_span(unsigned k, size_t *n)
 	return span[k % PCI_MODEL_SPANS].p;
 }
 
+void pci_model_lied(void)
+{
+	lied = true;
+}
+
+/* True when the driver took some of these bytes back. */
+static bool taken_back(const uint8_t *p, size_t n)
+{
+	size_t bad = 0;
+	return host_poisoned(p, p + n, &bad) != NULL;
+}
+
 void *pci_model_dma(struct pci_model_dev *d, uint64_t bus, size_t n)
 {
 	void *p = pci_model_can_master(d) ? host_dma(bus, n) : NULL;
+	if (p && lied && taken_back(p, n))
+		p = NULL;
 	if (!p)
 		pci_model_fault("DMA of %zu bytes at 0x%llx%s", n, (unsigned long long)bus,
 		                pci_model_can_master(d) ? "" : ": bus mastering is off");

@@ -61,6 +61,11 @@ uint8_t pci_model_add_cap(struct pci_model_dev *d, const void *cap, uint8_t n);
  * mastering is off or the bytes do not belong to the driver. */
 void *pci_model_dma(struct pci_model_dev *d, uint64_t bus, size_t n);
 
+/* From now on memory that the driver took back is no memory for transfers, until pci_model_reset:
+ * for fuzzers whose device has said that it was done with it. Otherwise the sanitizer ends the
+ * test. */
+void pci_model_lied(void);
+
 /* Gives one of the last PCI_MODEL_SPANS pieces of memory that a device was given, and its bytes: 0
  * for none. For fuzzers, which change what a device has written. */
 #define PCI_MODEL_SPANS 64u
