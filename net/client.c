@@ -44,13 +44,20 @@ uint32_t client_nobody(const struct gw *gw, uint32_t iface)
 	return hash_three(&gw->client_key, iface, 0, BY_LINK);
 }
 
-uint32_t client_of(struct gw *gw, uint32_t link, const struct addr *a)
+uint32_t client_find(struct gw *gw, uint32_t link, const struct addr *a, bool *known)
 {
 	uint32_t iface = link_of(gw, link, a);
+	*known = true;
 	if (iface >= INTERFACES)
 		return client_beyond(gw, a);
 	const struct neigh *n = a->is6 ? neigh_find6(&gw->neigh, iface, &a->v6)
 	                               : neigh_find4(&gw->neigh, iface, ip4_raw(a->v4));
-	return n && neigh_usable(n) ? client_station(gw, iface, &n->eth.to)
-	                            : client_nobody(gw, iface);
+	*known = n && neigh_usable(n);
+	return *known ? client_station(gw, iface, &n->eth.to) : client_nobody(gw, iface);
+}
+
+uint32_t client_of(struct gw *gw, uint32_t link, const struct addr *a)
+{
+	bool known;
+	return client_find(gw, link, a, &known);
 }

@@ -23,6 +23,10 @@ void client_init(struct gw *gw);
  * where the route says that the address is a neighbour's. */
 uint32_t client_of(struct gw *gw, uint32_t link, const struct addr *a);
 
+/* The same. *known says whether this is a client of its own now: a station that answered for the
+ * address, or what is behind a router. Otherwise it is client_nobody(). */
+uint32_t client_find(struct gw *gw, uint32_t link, const struct addr *a, bool *known);
+
 /* The client that all addresses of an interface's networks are together whose MAC address is not
  * known. */
 uint32_t client_nobody(const struct gw *gw, uint32_t iface);

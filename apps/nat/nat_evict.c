@@ -10,10 +10,12 @@
  * evicted in favour of its new ones, whatever it holds. Sessions in use stay.
  *
  * All stations of an IPv6 LAN are in one /64, and each can take as many addresses as it likes. So
- * among the addresses of one /64 a half-open session or a finished connection is also evicted in
- * favour of an address that holds less than the one that loses it, whatever the hosts hold. A
- * station with few sessions gets new ones beside one that scans. Beside one that makes up an
- * address for each flow it gets its first one only: the two are not told apart by their MAC.
+ * among the addresses of one /64 the stations (nat_inside.h) take the place of the hosts: a
+ * half-open session or a finished connection is evicted in favour of a station that holds less than
+ * the one that loses it, and a station's own finished connections in favour of its new ones. A
+ * station with few sessions keeps them and gets new ones beside one that scans, or makes up an
+ * address for each flow. Of two addresses of one station, or whose stations are not known, the one
+ * that holds less gets the session. So does a station where the /64 has as many sessions as it may.
  *
  * Sessions are looked at in random order and in bounded number, so that a full table costs
  * little and no host can arrange that its sessions are missed. When few of many sessions
@@ -39,10 +41,10 @@ static bool is_over(const struct nat_session *s)
 	return s->state == NAT_BOTH_FIN || s->state == NAT_TRANS;
 }
 
-/* An inside address that needs room, for the rule about addresses of one /64. */
+/* An inside address that needs room, for the rule about stations of one /64. */
 struct newcomer {
-	uint32_t in_ip, holds; /* sessions */
-	bool is6, is_small;    /* it holds no more than if all addresses had the same */
+	uint32_t in_ip, holds; /* sessions of its station */
+	bool is6, is_small;    /* these are no more than if all stations had the same */
 };
 
 static struct newcomer newcomer(const struct nat_table *t, uint32_t in_ip)
@@ -50,20 +52,33 @@ static struct newcomer newcomer(const struct nat_table *t, uint32_t in_ip)
 	struct newcomer c = {.in_ip = in_ip, .is6 = t->inside6 && nat_inside_is6(in_ip)};
 	if (!c.is6)
 		return c;
-	c.holds = nat_inside_of(t->inside6, in_ip)->n_sessions;
-	c.is_small = c.holds <= t->size / (t->inside6->n + 1);
+	c.holds = nat_inside_station_sessions(t->inside6, in_ip);
+	c.is_small = c.holds <= t->size / (t->inside6->n_stations + 1);
 	return c;
 }
 
-/* The sessions that the address of a mapping holds, if it must give one to the newcomer; 0. */
-static uint32_t gives(const struct nat_table *t, const struct nat_mapping *m,
-                      const struct newcomer *c)
+/* True for a mapping of an address in the newcomer's /64. */
+static bool is_near(const struct nat_table *t, const struct nat_mapping *m,
+                    const struct newcomer *c)
 {
-	if (!c->is6 || m->in_ip == c->in_ip || !nat_inside_is6(m->in_ip) ||
-	    !nat_inside_is_near(t->inside6, m->in_ip, c->in_ip))
-		return 0;
-	uint32_t holds = nat_inside_of(t->inside6, m->in_ip)->n_sessions;
-	return holds > c->holds ? holds : 0;
+	return c->is6 && nat_inside_is6(m->in_ip) &&
+	       nat_inside_is_near(t->inside6, m->in_ip, c->in_ip);
+}
+
+/* The sessions of the station, or address, that must give one to the newcomer, which is near; 0: it
+ * must not. With one less a station still has as many as the newcomer's with one more, so that two
+ * do not take from each other by turns; but each gets its first. */
+static uint32_t gives(const struct nat_table *t, const struct nat_session *s,
+                      const struct nat_mapping *m, const struct newcomer *c)
+{
+	const struct nat_inside *e = nat_inside_of(t->inside6, m->in_ip);
+	const struct nat_inside *to = nat_inside_of(t->inside6, c->in_ip);
+	uint32_t holds = t->inside6->station[e->station];
+	if (e->station != to->station)
+		return holds > c->holds + (c->holds > 0) ? holds : 0;
+	if (is_over(s) && (e == to || e->station != 0))
+		return holds;
+	return e->n_sessions > to->n_sessions ? e->n_sessions : 0;
 }
 
 static bool evict(struct nat_table *t, struct nat_session *victim)
@@ -89,9 +104,36 @@ struct room {
 	struct newcomer address;
 	const struct nat_mapping *keep;
 	bool entitled;
-	uint32_t victim_holds; /* sessions that the victim's host or address holds */
+	bool in_host;          /* only what another station of the same host has */
+	uint32_t victim_holds; /* sessions that the victim's host, station or address holds */
 	struct nat_session *victim;
 };
+
+/* The sessions that the host or station of a session holds, if it is to lose this one, which may
+ * end; 0: it is not. */
+static uint32_t loses(const struct nat_table *t, const struct nat_session *s, const struct room *w)
+{
+	const struct nat_mapping *m = &t->mapping[s->mapping];
+	const struct nat_host *h = &t->host[m->host];
+	if (is_near(t, m, &w->address))
+		return gives(t, s, m, &w->address);
+	bool own = h->ip == w->host && is_over(s);
+	if (!own && (!w->entitled || h->n_sessions <= w->share))
+		return 0;
+	return t->inside6 && nat_inside_is6(m->in_ip)
+	               ? nat_inside_station_sessions(t->inside6, m->in_ip)
+	               : h->n_sessions;
+}
+
+/* True for a session of another station of the same host, which counts for that. */
+static bool is_neighbours(const struct nat_table *t, const struct nat_session *s,
+                          const struct room *w)
+{
+	const struct nat_mapping *m = &t->mapping[s->mapping];
+	return !(s->flags & NAT_UNINVITED) && t->host[m->host].ip == w->host &&
+	       nat_inside_of(t->inside6, m->in_ip)->station !=
+	               nat_inside_of(t->inside6, w->address.in_ip)->station;
+}
 
 /* Looks at one session; true for an uninvited one: no other is better. */
 static bool consider(const struct nat_table *t, struct nat_session *s, struct room *w)
@@ -99,12 +141,9 @@ static bool consider(const struct nat_table *t, struct nat_session *s, struct ro
 	const struct nat_mapping *m = &t->mapping[s->mapping];
 	bool uninvited = s->flags & NAT_UNINVITED;
 	if (s->state == NAT_FREE || (!uninvited && !half_open(s) && !is_over(s)) ||
-	    (m == w->keep && m->n_sessions == 1))
+	    (m == w->keep && m->n_sessions == 1) || (w->in_host && !is_neighbours(t, s, w)))
 		return false;
-	uint32_t holds = t->host[m->host].n_sessions;
-	bool own = t->host[m->host].ip == w->host && is_over(s);
-	if (!uninvited && !own && (!w->entitled || holds <= w->share))
-		holds = gives(t, m, &w->address);
+	uint32_t holds = uninvited ? 0 : loses(t, s, w);
 	if (uninvited || holds > w->victim_holds) {
 		w->victim_holds = holds;
 		w->victim = s;
@@ -112,23 +151,36 @@ static bool consider(const struct nat_table *t, struct nat_session *s, struct ro
 	return uninvited;
 }
 
+/* Looks for a victim, and evicts it. */
+static bool make_room(struct nat_table *t, struct room *w, unsigned tries)
+{
+	uint32_t n = t->session_free.fresh;
+	tries = n ? tries : 0;
+	for (unsigned i = 0; i < tries; i++)
+		if (consider(t, &t->session[rng_below(t->rng, n)], w))
+			break;
+	for (unsigned i = 0; !w->victim && i < tries * SCAN; i++)
+		(void)consider(t, next_scanned(t), w);
+	return evict(t, w->victim);
+}
+
 bool nat_evict_session(struct nat_table *t, uint32_t in_ip, const struct nat_mapping *keep)
 {
 	/* The share of each host if all hosts, with this one, had the same. */
-	uint32_t share = t->size / (t->n_hosts + 1), n = t->session_free.fresh;
+	uint32_t share = t->size / (t->n_hosts + 1);
 	struct room w = {.host = nat_host_of(t, in_ip),
 	                 .share = share,
 	                 .address = newcomer(t, in_ip),
 	                 .keep = keep};
 	w.entitled = nat_host_sessions(t, in_ip) < share;
-	unsigned tries = w.entitled || w.address.is_small ? ROOM_TRIES : OWN_TRIES;
-	tries = n ? tries : 0;
-	for (unsigned i = 0; i < tries; i++)
-		if (consider(t, &t->session[rng_below(t->rng, n)], &w))
-			break;
-	for (unsigned i = 0; !w.victim && i < tries * SCAN; i++)
-		(void)consider(t, next_scanned(t), &w);
-	return evict(t, w.victim);
+	return make_room(t, &w, w.entitled || w.address.is_small ? ROOM_TRIES : OWN_TRIES);
+}
+
+bool nat_evict_neighbour(struct nat_table *t, uint32_t in_ip)
+{
+	struct room w = {
+	        .host = nat_host_of(t, in_ip), .address = newcomer(t, in_ip), .in_host = true};
+	return w.address.is6 && w.host != in_ip && make_room(t, &w, ROOM_TRIES);
 }
 
 /* Looks at one session; keeps the one whose end leaves least behind. */
@@ -185,7 +237,7 @@ struct port_room {
 	struct newcomer address;
 	uint8_t proto;
 	bool entitled;
-	uint32_t victim_holds; /* ports that the victim's host holds, or sessions of its address */
+	uint32_t victim_holds; /* ports that the victim's host holds, or sessions of its station */
 	struct nat_session *victim;
 };
 
@@ -203,8 +255,10 @@ static bool consider_port(const struct nat_table *t, const struct nat_mapping *m
 		return false;
 	uint32_t holds = t->host[m->host].n_ports[w->proto];
 	bool own = m->host == w->host && is_over(s);
-	if (!uninvited && !own && (!w->entitled || holds <= w->least))
-		holds = gives(t, m, &w->address);
+	if (is_near(t, m, &w->address))
+		holds = gives(t, s, m, &w->address);
+	else if (!own && (!w->entitled || holds <= w->least))
+		holds = 0;
 	if (uninvited || holds > w->victim_holds) {
 		w->victim_holds = holds;
 		w->victim = s;

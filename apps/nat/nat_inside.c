@@ -16,7 +16,8 @@ bool nat_inside_init(struct nat_insides *t, uint32_t n, uint8_t host_len, struct
 		t->key.k[i] = rng_u32(rng);
 	t->entry = alloc(t->size * sizeof *t->entry, 64); /* zero: no entry has a user */
 	t->bucket = alloc_raw(buckets * sizeof *t->bucket, 64);
-	if (!t->entry || !t->bucket)
+	t->station = alloc(NAT_STATIONS * sizeof *t->station, 64);
+	if (!t->entry || !t->bucket || !t->station)
 		return false;
 	memset(t->bucket, 0xff, buckets * sizeof *t->bucket);
 	return true;
@@ -109,6 +110,15 @@ uint32_t nat_inside_get(struct nat_insides *t, const ip6 *a)
 	e->host = all->host = nat_inside_number(t, all);
 	all->n_users++;
 	return number;
+}
+
+void nat_inside_join(struct nat_insides *t, uint32_t number, uint32_t client)
+{
+	struct nat_inside *e = nat_inside_of(t, number);
+	uint32_t n = e->n_sessions;
+	nat_inside_count(t, number, -n);
+	e->station = (uint16_t)(1 + client % (NAT_STATIONS - 1));
+	nat_inside_count(t, number, n);
 }
 
 void nat_inside_hold(struct nat_insides *t, uint32_t number)

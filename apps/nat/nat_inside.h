@@ -5,6 +5,11 @@
  * The host whose sessions are counted, limited and evicted together is the address itself or its
  * /64, which has a number of its own: a host with privacy addresses has many (RFC 8981).
  *
+ * The stations of one /64 are told apart by what they cannot make up as cheaply as addresses: the
+ * client that stands behind an address (net/client.h). Only the sessions of each station are
+ * counted, in a table without chains, so two stations may be counted as one; which, nobody outside
+ * can know. Addresses whose station is not known yet are counted together, as station 0.
+ *
  * An address keeps its number while a mapping of it is there. All memory is taken at start. */
 #ifndef APPS_NAT_NAT_INSIDE_H
 #define APPS_NAT_NAT_INSIDE_H
@@ -17,6 +22,7 @@
 #define NAT_INSIDES 65536u /* addresses, at most */
 #endif
 #define NAT_INSIDE_NONE 0xffffffffu
+#define NAT_STATIONS    4096u
 
 /* An IPv6 address of an inside host, or the /64 of several. */
 struct nat_inside {
@@ -30,7 +36,8 @@ struct nat_inside {
 	struct neigh_hint hop;
 	uint32_t changes;
 	uint8_t iface;
-	uint8_t len; /* 128, or 64 */
+	uint8_t len;      /* 128, or 64 */
+	uint16_t station; /* of the address; 0: not known */
 };
 
 struct nat_insides {
@@ -41,6 +48,8 @@ struct nat_insides {
 	uint32_t size, fresh, free; /* entries; those from `fresh` on were never used */
 	uint32_t n;                 /* addresses */
 	uint8_t host_len;           /* 64 or 128 */
+	uint32_t *station;          /* sessions of each, without those with NAT_UNINVITED */
+	uint32_t n_stations;        /* that have any */
 };
 
 /* Takes memory for as many addresses as n sessions may need, NAT_INSIDES at most. `host_len` says
@@ -72,6 +81,26 @@ static inline bool nat_inside_is_near(const struct nat_insides *t, uint32_t a, u
 	const ip6 *x = &nat_inside_of(t, a)->addr, *y = &nat_inside_of(t, b)->addr;
 	return ip6_word(x, 0) == ip6_word(y, 0) && ip6_word(x, 1) == ip6_word(y, 1);
 }
+
+/* `by` more sessions of an address, and of its station. */
+static inline void nat_inside_count(struct nat_insides *t, uint32_t number, uint32_t by)
+{
+	struct nat_inside *e = nat_inside_of(t, number);
+	uint32_t *n = &t->station[e->station];
+	e->n_sessions += by;
+	t->n_stations += *n == 0;
+	*n += by;
+	t->n_stations -= *n == 0;
+}
+
+/* The sessions of the station that an address belongs to. */
+static inline uint32_t nat_inside_station_sessions(const struct nat_insides *t, uint32_t number)
+{
+	return t->station[nat_inside_of(t, number)->station];
+}
+
+/* The station of an address is found: the one that is this client. */
+void nat_inside_join(struct nat_insides *t, uint32_t number, uint32_t client);
 
 /* The number of an address; NAT_INSIDE_NONE when it has none. */
 uint32_t nat_inside_find(const struct nat_insides *t, const ip6 *a);

@@ -37,7 +37,7 @@ static struct nat_session *open_session_out(struct gw *gw, struct nat *n, uint8_
 {
 	struct nat_table *t = &n->table;
 	enum nat_lack lack = NAT_HAS_ALL;
-	if (at_limit(n, in_ip)) {
+	if (at_limit(n, in_ip) && !nat_evict_neighbour(t, in_ip)) {
 		*why = DROP_HOST_LIMIT;
 		return NULL;
 	}

@@ -209,7 +209,7 @@ static void count_session(struct nat_table *t, const struct nat_mapping *m, uint
 {
 	t->host[m->host].n_sessions += by;
 	if (t->inside6 && nat_inside_is6(m->in_ip))
-		nat_inside_of(t->inside6, m->in_ip)->n_sessions += by;
+		nat_inside_count(t->inside6, m->in_ip, by);
 }
 
 /* Writes down that a session began or ended. */

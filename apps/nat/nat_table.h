@@ -449,6 +449,11 @@ void nat_session_invite(struct nat_table *t, struct nat_session *s);
  * if not NULL, does not lose its last session. False when none was found. */
 bool nat_evict_session(struct nat_table *t, uint32_t in_ip, const struct nat_mapping *keep);
 
+/* Evicts a session of the same host that another station has (nat_inside.h), in favour of an inside
+ * address whose station holds fewer. Sessions in use stay. False when none was found, and for a
+ * host that is no /64. */
+bool nat_evict_neighbour(struct nat_table *t, uint32_t in_ip);
+
 /* Evicts a session where no host or no inside address can be added: one with little to lose,
  * of a mapping with few sessions and an address with few mappings, so that their entries become
  * free. False when none was found. They may still be in use by others. */

@@ -2,6 +2,7 @@
  * 3.5 to 3.8). A packet is changed only after all checks that can refuse it. */
 #include "apps/nat64/nat64.h"
 
+#include "net/client.h"
 #include "net/gw_address.h"
 #include "net/ip6/icmp6.h"
 
@@ -135,6 +136,18 @@ static uint32_t number_for(struct nat64 *n, const ip6 *a)
 	return number;
 }
 
+/* Finds out which station has an address. Until one has answered for it the station is asked for at
+ * each new flow. */
+static __attribute__((noinline)) void find_station(struct gw *gw, struct nat64 *n,
+                                                   const struct pkt *p, uint32_t number)
+{
+	const struct addr a = {.is6 = true, .v6 = ip6_header(p)->from};
+	bool known;
+	uint32_t client = client_find(gw, p->iface, &a, &known);
+	if (known)
+		nat_inside_join(&n->inside, number, client);
+}
+
 /* Opens a session for a new flow. NULL when there is none; *v is the verdict then. The number is
  * held, because a session that is evicted for this one may be the host's last. */
 static struct nat_session *open_session(struct gw *gw, struct nat64 *n, struct pkt *p,
@@ -148,6 +161,8 @@ static struct nat_session *open_session(struct gw *gw, struct nat64 *n, struct p
 		*v = refuse(gw, p, why);
 		return NULL;
 	}
+	if (UNLIKELY(nat_inside_of(&n->inside, number)->station == 0))
+		find_station(gw, n, p, number);
 	nat_inside_hold(&n->inside, number);
 	struct nat_session *s =
 	        nat_open_session_out(gw, &n->nat, proto, number, x->to, ports, &why);

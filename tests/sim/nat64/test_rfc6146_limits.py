@@ -11,10 +11,12 @@ from gateway import LAN, WAN, Gateway, only
 from ivi import dropped
 from pieces import cut
 from scapy.layers.inet import ICMP, TCP, UDP
-from scapy.layers.inet6 import ICMPv6DestUnreach, ICMPv6EchoRequest, IPv6
+from scapy.layers.inet6 import (
+    ICMPv6DestUnreach, ICMPv6EchoRequest, ICMPv6ND_NA, ICMPv6ND_NS, ICMPv6NDOptDstLLAddr, IPv6,
+)
 from six4 import (
-    FAR, FOUR, OTHER, OWN4, SEVEN, SIX, Start, connect, error6, in_echo, in_tcp, in_udp, out_echo, out_tcp, out_udp,
-    send4, send6, sessions, six_of, start64, to4, to6,
+    FAR, FOUR, MAC, OTHER, OWN4, OWN6, SEVEN, SIX, Start, connect, error6, in_echo, in_tcp, in_udp, out_echo,
+    out_tcp, out_udp, send4, send6, sessions, six_of, start64, to4, to6,
 )
 
 pytestmark = pytest.mark.virtual
@@ -178,7 +180,7 @@ def test_53_new_addresses_for_each_flow(busy: tuple[Gateway, int, int]) -> None:
 @pytest.mark.parametrize("flags", ["S", ""])
 def test_53_one_station_leaves_room_for_its_neighbours(start: Start, length: int, flags: str) -> None:
     """Section 5.3: a station that scans fills the table, or makes up an address for each flow; another one of the
-    same /64 still opens sessions, or a first one, whatever counts as a host."""
+    same /64 still opens sessions, whatever counts as a host."""
     gateway = start64(start, f"nat64.sessions 256\nnat64.host-length {length}\n")
     for n in range(600):
         if flags:
@@ -187,12 +189,82 @@ def test_53_one_station_leaves_room_for_its_neighbours(start: Start, length: int
             packet = to4(OTHER, f"2001:db8:1::{n + 256:x}") / UDP(sport=5000, dport=53)
         send6(gateway, packet, mac="52:54:00:00:01:0c")
     only(in_udp(gateway, out_udp(gateway, 4100)), LAN)
-    if not flags:
-        return  # each made-up address holds one session too: the next one is refused
     for n in range(5):
         only(in_udp(gateway, out_udp(gateway, 4101 + n)), LAN)
     tcp = connect(gateway, 4001)
     only(in_tcp(gateway, tcp, "A", 9001, 1001, load=b"x"), LAN)
+
+
+def make_up(gateway: Gateway, first: int, n: int) -> None:
+    """A station sends from so many addresses that it made up, and answers for none of them."""
+    for k in range(first, first + n):
+        flood = to4(OTHER, f"2001:db8:1::{k >> 16:x}:{(k & 0xffff) + 256:x}") / UDP(sport=5000, dport=53)
+        send6(gateway, flood, mac="52:54:00:00:01:0c")
+
+
+def of(gateway: Gateway, host: str) -> int:
+    """How many sessions a host has."""
+    return sum(f"[{host}]:" in line for line in gateway.lines("sessions"))
+
+
+@pytest.mark.parametrize("length", [64, 128])
+def test_53_made_up_addresses_beside_a_neighbour(start: Start, length: int) -> None:
+    """Section 5.3: a station makes up ten thousand addresses, one for each flow. Its neighbour in the same /64 opens
+    two hundred sessions meanwhile, none of which is answered yet. All of them stay, whatever counts as a host."""
+    gateway = start64(start, f"nat64.sessions 1000\nnat64.host-length {length}\n")
+    make_up(gateway, 0, 2000)
+    for n in range(200):
+        out_udp(gateway, 4100 + n)
+        make_up(gateway, 2000 + 40 * n, 40)
+        if n % 20 == 0:
+            assert of(gateway, SIX) == n + 1
+    assert of(gateway, SIX) == 200 and gateway.stats()["nat64_sessions"] == 1000
+
+
+def test_53_station_that_is_found_later(start: Start) -> None:
+    """Section 5.3: the first packet of a station makes it known to nobody: it answers for its address when the reply
+    comes, and from its next session on its sessions count as its own."""
+    gateway = start64(start, "nat64.sessions 256\n")
+    late, mac = "2001:db8:1::1a7e", "52:54:00:00:01:0d"
+    make_up(gateway, 0, 400)
+    packet = to4(FAR, late) / UDP(sport=4000, dport=53)
+    port = only(send6(gateway, packet, mac=mac), WAN).ip[UDP].sport
+    asked = only(in_udp(gateway, port), LAN)
+    assert asked.ip6.haslayer(ICMPv6ND_NS)
+    answer = IPv6(src=late, dst=OWN6) / ICMPv6ND_NA(tgt=late, R=0, S=1, O=1) / ICMPv6NDOptDstLLAddr(lladdr=mac)
+    only(send6(gateway, answer, mac=mac), LAN)
+    for n in range(1, 60):
+        only(send6(gateway, to4(FAR, late) / UDP(sport=4000 + n, dport=53), mac=mac), WAN)
+        make_up(gateway, 400 + 20 * n, 20)
+    assert of(gateway, late) == 60
+
+
+def test_53_limit_of_a_64(start: Start) -> None:
+    """Section 5.3: a station has all the sessions that its /64 may have. Another one gets half of them, and then no
+    more; the /64 never has more than it may, and the host of another /64 loses nothing."""
+    gateway = start64(start, "nat64.sessions 1000\nnat64.host-limit 60\nroute 2001:db8:9::/64 via " + SEVEN + "\n")
+    for n in range(50):
+        packet = to4(src="2001:db8:9::1") / UDP(sport=4100 + n, dport=53)
+        only(send6(gateway, packet, mac=MAC[SEVEN]), WAN)
+    for n in range(60):
+        out_udp(gateway, 4100 + n, src=SEVEN)
+    assert dropped(gateway, lambda: send6(gateway, to4(src=SEVEN) / UDP(sport=9, dport=53)), "host-limit")
+    for n in range(30):
+        out_udp(gateway, 4100 + n)
+        assert gateway.stats()["nat64_sessions"] == 110 and of(gateway, "2001:db8:9::1") == 50
+    packet = to4() / UDP(sport=9, dport=53)
+    error6(dropped(gateway, lambda: send6(gateway, packet), "host-limit"), 1, 1)
+    assert of(gateway, SIX) == of(gateway, SEVEN) == 30
+
+
+def test_53_limit_of_a_64_in_use(start: Start) -> None:
+    """Section 5.3: sessions in use are not taken for a neighbour where the /64 has as many as it may."""
+    gateway = start64(start, "nat64.sessions 1000\nnat64.host-limit 20\n")
+    for port in [out_udp(gateway, 4100 + n, src=SEVEN) for n in range(20)]:
+        only(in_udp(gateway, port), LAN)
+    packet = to4() / UDP(sport=9, dport=53)
+    error6(dropped(gateway, lambda: send6(gateway, packet), "host-limit"), 1, 1)
+    assert of(gateway, SEVEN) == 20
 
 
 def test_53_no_port_left(start: Start) -> None:

@@ -31,6 +31,15 @@ static uint32_t client(const char *text, uint32_t link)
 	return client_of(&rig.gw, link, &a);
 }
 
+/* Whether the client is one of its own. */
+static bool known(const char *text)
+{
+	struct addr a = address(text);
+	bool is;
+	CHECK_EQ(client_find(&rig.gw, IF_LAN, &a, &is), client(text, IF_LAN));
+	return is;
+}
+
 /* Station s on an interface has this address. */
 static void learn(uint32_t iface, const char *text, uint8_t s)
 {
@@ -74,8 +83,11 @@ static void not_known(void)
 	CHECK_EQ(client("fe80::7", IF_LAN), nobody);
 	CHECK(client("10.1.0.7", IF_WAN) != nobody);
 	CHECK_EQ(client("10.1.0.7", IF_WAN), client("fe80::7", IF_WAN));
+	CHECK(!known("10.0.0.7") && !known("2001:db8::7"));
 	learn(IF_LAN, "10.0.0.7", 7);
 	CHECK(client("10.0.0.7", IF_LAN) != nobody);
+	CHECK(known("10.0.0.7") && !known("10.0.0.8"));
+	CHECK(known("192.0.2.1") && known("2001:db8:1::1")); /* behind a router */
 	neigh_flush(&rig.gw, IF_LAN);
 	CHECK_EQ(client("10.0.0.7", IF_LAN), nobody);
 	/* A request was sent, but no answer has arrived. */

@@ -93,11 +93,44 @@ static void full(void)
 	}
 }
 
+/* Sessions are counted by address and by station; those of addresses whose station is not known
+ * together. An address takes its sessions along when its station is found. */
+static void stations(void)
+{
+	start(8, 64);
+	ip6 a = address(1, 1), b = address(1, 2), c = address(1, 3);
+	uint32_t x = nat_inside_get(&t, &a), y = nat_inside_get(&t, &b), z = nat_inside_get(&t, &c);
+	CHECK_EQ(t.n_stations, 0);
+	for (unsigned i = 0; i < 5; i++)
+		nat_inside_count(&t, x, 1);
+	nat_inside_count(&t, y, 1);
+	CHECK_EQ(t.n_stations, 1);
+	CHECK_EQ(nat_inside_station_sessions(&t, z), 6);
+	nat_inside_join(&t, x, NAT_STATIONS - 1); /* never station 0 */
+	CHECK(nat_inside_of(&t, x)->station != 0);
+	CHECK_EQ(nat_inside_station_sessions(&t, x), 5);
+	CHECK_EQ(nat_inside_station_sessions(&t, y), 1);
+	CHECK_EQ(t.n_stations, 2);
+	nat_inside_join(&t, y, NAT_STATIONS - 1);
+	CHECK_EQ(nat_inside_station_sessions(&t, x), 6);
+	CHECK_EQ(nat_inside_station_sessions(&t, z), 0);
+	CHECK_EQ(t.n_stations, 1);
+	nat_inside_join(&t, z, NAT_STATIONS - 2);
+	CHECK(nat_inside_of(&t, z)->station != nat_inside_of(&t, x)->station);
+	nat_inside_count(&t, y, -1u);
+	for (unsigned i = 0; i < 5; i++)
+		nat_inside_count(&t, x, -1u);
+	CHECK_EQ(nat_inside_of(&t, x)->n_sessions, 0);
+	CHECK_EQ(nat_inside_station_sessions(&t, x), 0);
+	CHECK_EQ(t.n_stations, 0);
+}
+
 int main(void)
 {
 	TEST(numbers);
 	TEST(users);
 	TEST(network_address);
 	TEST(full);
+	TEST(stations);
 	return tap_done();
 }
