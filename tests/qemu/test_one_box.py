@@ -10,7 +10,7 @@ import pytest
 from labkit import lab as net
 from labkit import nat64lab
 from labkit.applications import Applications, Servers
-from labkit.dnslab import ask
+from labkit.dnslab import MANY, ZONE, ask
 from labkit.lab import Lab
 from labkit.nat64lab import BOTH, DUAL4, NAME, NATIVE, ROUTER6, BoxLab, v6
 from labkit.netns import Namespace
@@ -59,6 +59,36 @@ def test_one_box(lab: BoxLab) -> None:
     until(lambda: "::/0 via" not in lab.console.command("routes"), 20, "no default route for IPv6")
     assert addresses(lab) == [v6(net.FAR_SERVER)]
     lab.check_no_leak(free, 5)
+
+
+@pytest.mark.long
+@pytest.mark.one_card
+@pytest.mark.parametrize("upstream", ["unbound", "bind"])
+def test_upstream(nic: str, track_lab: Callable[[Lab], None], upstream: str) -> None:
+    """unbound and BIND as upstream, the latter with signed zones: names become addresses under the prefix, also behind
+    a chain of aliases, by a wildcard, and sixty at once; a page is fetched by such a name. Errors and signatures come
+    through."""
+    with BoxLab((nic, nic)) as lab:
+        track_lab(lab)
+        line = lab.start_upstream(upstream)
+        kept = [said for said in nat64lab.BOX.splitlines(keepends=True) if not said.startswith("nameserver")]
+        lab.boot("".join(kept) + line, app="nat64")
+        own = lab.join()
+        for name in (NAME, BOTH, f"chain.{ZONE}", f"w1.w.{ZONE}"):
+            four = "198.51.100.7" if name.startswith("w1") else net.FAR_SERVER
+            assert addresses(lab, name) == [v6(four)], name
+        assert len(ask(lab.lan, ROUTER6, f"many.{ZONE}", "AAAA", "+tcp", tries=3).addresses) == MANY
+        assert ask(lab.lan, ROUTER6, f"none.{ZONE}", "AAAA", tries=3).status == "NXDOMAIN"
+        assert ask(lab.lan, ROUTER6, f"text.{ZONE}", "AAAA", tries=3).answer == []
+        assert ask(lab.lan, ROUTER6, f"text.{ZONE}", "TXT", tries=3).answer == [f'text.{ZONE}. TXT "one" "two"']
+        signed = ask(lab.lan, ROUTER6, "+dnssec", "+cdflag", NAME, "A", tries=3)
+        assert any(" RRSIG " in record for record in signed.answer) == (upstream == "bind"), signed.text
+        assert seen(lab, lab.lan, f"http://{NAME}/index.html") == net.WAN_GATEWAY
+        with lab.uplink6():
+            lab.wait_uplink6()
+            assert addresses(lab) == [NATIVE] and addresses(lab, NAME) == [v6(net.FAR_SERVER)]
+            assert seen(lab, lab.lan, f"http://{BOTH}/index.html", NATIVE) == own
+        assert lab.console.stats()["dns_upstream_forged"] == 0
 
 
 @pytest.mark.long

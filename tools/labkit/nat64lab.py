@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: BSD-2-Clause
 """The test network of the NAT64: an IPv6-only host that the gateway's advertisements configure, IPv4-only servers, and
-a name server. The gateway is translator and DNS64 server in one box.
+a name server: nsd, or unbound or BIND in its place. The gateway is translator and DNS64 server in one box.
 
     namespace lan                gateway (QEMU)                    namespace wan
     lan0 2001:db8:64::/64 ------ nic0 nat64, serve dns64  nic1 --- wan0 203.0.113.1
@@ -88,12 +88,19 @@ class Nat64Lab(NameServers, Lab):
     def _address_hosts(self) -> None:
         super()._address_hosts()
         self.lan.ip("address flush dev lan0")
-        four, six = dnslab.SERVERS["nsd"]
-        self.wan.ip(f"address add {four}/32 dev lo")
-        dnslab.open_ipv6(self.wan, "lo", f"{six}/128")  # nsd binds both; the gateway has no IPv6 in the WAN
+        for four, six in dnslab.SERVERS.values():
+            self.wan.ip(f"address add {four}/32 dev lo")
+            dnslab.open_ipv6(self.wan, "lo", f"{six}/128")  # they bind both; the gateway has no IPv6 in the WAN
         for space in (self.lan, self.wan):
             space.sysctl("ipv4.icmp_ratelimit", 0)
             space.sysctl("ipv6.icmp.ratelimit", 0)
+
+    def start_upstream(self, kind: str) -> str:
+        """Ends nsd and starts this name server in its place, whose zones are the same; gives the line of the
+        configuration that names it."""
+        self.stop_server("nsd")
+        self.start_server(kind)
+        return f"nameserver {dnslab.SERVERS[kind][0]}\n"
 
     def boot_linux_nat64(self) -> None:
         """Boots a Linux guest with tayga and masquerade in place of our image, to check the tests against it; needs
