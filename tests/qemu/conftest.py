@@ -56,6 +56,7 @@ def _prepare_guests(config: pytest.Config) -> None:
         peer.prepare("switch")
         if config.getoption("--gateway") == "linux":
             peer.prepare("gateway")
+            peer.prepare("box")
     except linuxguest.BuildError as error:
         print(f"no Linux guest, so tests that need it will fail: {error}", file=sys.stderr)
 

@@ -40,13 +40,13 @@ class Way:
 
     host: Callable[[BoxLab], Namespace]
     name: str
-    phone: str
+    phone: Callable[[BoxLab], str]
 
 
 WAYS = {
-    "nat64": Way(lambda lab: lab.lan, NAME, v6(net.FAR_SERVER)),
-    "native": Way(lambda lab: lab.lan, BOTH, NATIVE),
-    "nat44": Way(lambda lab: lab.dual, net.FAR_SERVER, net.FAR_SERVER),
+    "nat64": Way(lambda lab: lab.lan, NAME, lambda lab: v6(net.FAR_SERVER, lab.prefix)),
+    "native": Way(lambda lab: lab.lan, BOTH, lambda lab: NATIVE),
+    "nat44": Way(lambda lab: lab.dual, net.FAR_SERVER, lambda lab: net.FAR_SERVER),
 }
 """Native IPv6 needs `BoxLab.uplink6`, and Servers at NATIVE."""
 
@@ -252,12 +252,13 @@ class Applications:
         said = self._run("dig", f"@{ROUTER6}", "+tcp", "+keepopen", "+short", NAME, "AAAA", f"many.{NAME[4:]}", "AAAA",
                          NAME, "A")
         lines = said.split()
-        assert lines[0] == v6(net.FAR_SERVER) and lines[-1] == net.FAR_SERVER and len(lines) > 50, said
+        assert lines[0] == v6(net.FAR_SERVER, self.lab.prefix) and lines[-1] == net.FAR_SERVER and len(lines) > 50, said
 
     def call(self, seconds: float = 4, rate: int = 50) -> float:
         """A call: `rate` datagrams a second, which the other side sends back; gives the share that was lost."""
-        with self.host.socket(socket.AF_INET6 if ":" in self.way.phone else socket.AF_INET) as phone:
-            phone.connect((self.way.phone, _ECHO_PORT))
+        number = self.way.phone(self.lab)
+        with self.host.socket(socket.AF_INET6 if ":" in number else socket.AF_INET) as phone:
+            phone.connect((number, _ECHO_PORT))
             phone.settimeout(0.5)
             got: set[bytes] = set()
             begun, sent = time.monotonic(), 0

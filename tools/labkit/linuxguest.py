@@ -347,6 +347,13 @@ ROLES = {
         _MASQUERADE,
         ("tayga", "radvd", "nftables", "busybox-static"),
     ),
+    "box": Role(
+        _OBEY,
+        (*_NFT, "tun"),
+        ("usr/sbin/tayga", "usr/sbin/radvd", "usr/sbin/nft", "usr/sbin/unbound"),
+        _MASQUERADE,
+        ("tayga", "radvd", "nftables", "unbound", "busybox-static"),
+    ),
 }
 
 

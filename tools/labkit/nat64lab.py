@@ -62,6 +62,26 @@ HOST6 = "2001:db8:64::ff:fe00:102"
 """The address of the LAN host, made from net.LAN_HOST_MAC."""
 DUAL4 = "192.168.1.9"
 """The IPv4 address of the host with both versions."""
+_RADVD = f"""\
+interface eth0 {{ AdvSendAdvert on; AdvDefaultLifetime 1800; MinRtrAdvInterval 3; MaxRtrAdvInterval 5;
+prefix {ROUTER6}/64 {{ }}; RDNSS {ROUTER6} {{ }}; }};
+"""
+_UNBOUND = f"""\
+server:
+  directory: "/etc"
+  chroot: ""
+  username: ""
+  pidfile: "/run/unbound.pid"
+  use-syslog: no
+  interface: {ROUTER6}
+  access-control: ::0/0 allow
+  module-config: "dns64 iterator"
+  dns64-prefix: {OWN_PREFIX}
+  local-zone: "test." nodefault
+stub-zone:
+  name: "{dnslab.ZONE}"
+  stub-addr: {dnslab.SERVERS["nsd"][0]}
+"""
 _LAN_NET, _WAN_NET = "2001:db8:64::/64", "2001:db8:2::"
 _GATEWAY_LOCAL = "fe80::5054:ff:fe12:3401"  # from the MAC address of the second card
 
@@ -234,7 +254,36 @@ class BoxLab(Nat64Lab):
         self.wan.ip(f"-6 route replace {_LAN_NET} via {_GATEWAY_LOCAL} dev wan0")
         return Advertiser(self.wan, "wan0", net.WAN_SERVER_MAC, _WAN_NET)
 
+    def boot_linux_box(self) -> None:
+        """Boots a Linux guest with tayga, masquerade, unbound and radvd in place of our image, to check the tests
+        against it; needs virtio NICs."""
+        self.shut_down()
+        peer = LinuxPeer(self.ports, role="box")
+        self.machine = peer
+        self.prefix = OWN_PREFIX
+        peer.run("echo 2 >/proc/sys/net/ipv6/conf/eth1/accept_ra")
+        peer.translator("10.64.0.1", OWN_PREFIX, [], pool="10.64.0.0/16")
+        for name, text in (("radvd", _RADVD), ("unbound", _UNBOUND)):
+            for line in text.splitlines():
+                peer.run(f"echo '{line}' >>/etc/{name}.conf")
+        peer.configure(f"""
+            ip addr add {net.LAN_GATEWAY}/24 dev eth0
+            ip addr add {net.WAN_GATEWAY}/24 dev eth1
+            ip -6 addr add {ROUTER6}/64 dev eth0
+            ip route add default via {net.WAN_SERVER}
+            ip route add 10.64.0.0/16 dev nat64
+            ip -6 route add {OWN_PREFIX} dev nat64
+            nft -f /etc/rules.nft
+            unbound -c /etc/unbound.conf
+            radvd -C /etc/radvd.conf -m stderr -p /run/radvd.pid
+        """)
+
+    def _routes6(self) -> str:
+        if isinstance(self.machine, LinuxPeer):
+            return self.machine.run("ip -6 route").replace("default", "::/0")
+        return self.console.command("routes")
+
     def wait_uplink6(self) -> None:
         """Waits until the LAN host reaches the WAN over IPv6."""
-        until(lambda: "::/0 via fe80:" in self.console.command("routes"), 20, "a default route for IPv6")
+        until(lambda: "::/0 via fe80:" in self._routes6(), 20, "a default route for IPv6")
         self.wait_ping6(NATIVE)

@@ -36,7 +36,7 @@ class LinuxPeer(Machine):
     """A booted guest; its NICs are eth0, eth1, ... in the order of `ports` (virtio, or all e1000).
 
     `role` is "peer", or "gateway", which has nft and radvd too, or "tayga" with the program of that name, nft and
-    radvd, or "switch", which has bridges and VLANs.
+    radvd, or "box" with unbound too, or "switch", which has bridges and VLANs.
     """
 
     def __init__(self, ports: Sequence[Port], role: str = "peer", timeout: float = 120) -> None:
@@ -45,8 +45,8 @@ class LinuxPeer(Machine):
         ports = [dataclasses.replace(port, model={"virtio": "virtio-linux"}.get(port.model, port.model))
                  for port in ports]
         super().__init__(Hardware(kernel=os.fspath(image.kernel), modules=[os.fspath(image.initrd)], append=line,
-                                  memory=128, cpu="qemu64", binary="qemu-system-x86_64", reboot=False,
-                                  debug_exit=False, bios=None), ports)
+                                  memory=256 if role == "box" else 128, cpu="qemu64", binary="qemu-system-x86_64",
+                                  reboot=False, debug_exit=False, bios=None), ports)
         try:
             self.console.expect(rf"^ready app=linux-{role}$", timeout)
         except BaseException:
