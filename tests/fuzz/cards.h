@@ -73,6 +73,18 @@ static struct card *plug_82574(void)
 	return plug_e1000(E1000_KIND_82574, 0x10d3);
 }
 
+static struct card *plug_82571(void)
+{
+	struct card *c = plug_e1000(E1000_KIND_82571, 0x105e);
+	m.e1000.configure_us = 30000;
+	return c;
+}
+
+static struct card *plug_82573(void)
+{
+	return plug_e1000(E1000_KIND_82573, 0x108c);
+}
+
 static enum card_rx e1000_receive(struct card *c, const void *frame, uint32_t n)
 {
 	(void)c;
@@ -95,7 +107,7 @@ static void e1000_send(struct card *c)
 	e->reset_stuck = c->reset_stuck;
 	e->gone = c->gone;
 	e->phy_hung = c->tx_hung;
-	e->master_stuck = e->owner_stuck = c->reset_stuck;
+	e->master_stuck = e->owner_stuck = e->firmware_stuck = c->reset_stuck;
 	if (e->cable != c->cable)
 		e1000_model_cable(e, c->cable);
 	if (!c->tx_hold)
@@ -358,6 +370,8 @@ static const struct {
                 E1000(plug_82541),
                 E1000(plug_82544),
                 E1000(plug_82574),
+                E1000(plug_82571),
+                E1000(plug_82573),
                 VIRTIO(plug_legacy),
                 VIRTIO(plug_transitional),
                 VIRTIO(plug_modern),

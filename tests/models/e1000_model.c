@@ -52,6 +52,13 @@ static const struct {
         {TIDV, 1, 0xffff},
         {TXDCTL, 1, 0xffffffff},
         {TARC0, 1, 0xffffffff},
+        {TARC1, 1, 0xffffffff},
+        {TXDCTL1, 1, 0xffffffff},
+        {SWSM, 1, 0xf},
+        {SWSM2, 1, 0xf},
+        {EEMNGCTL, 1, 0},
+        {RFCTL, 1, 0xffffffff},
+        {PBA_ECC, 1, 0xffffffff},
         {EXTCNF, 1, 0xffffffff},
         {GCR, 1, 0xffffffff},
         {GCR2, 1, 0xffffffff},
@@ -115,7 +122,10 @@ static void defaults(struct e1000_model *m)
 
 static void reset(struct e1000_model *m)
 {
+	uint32_t lock = m->reg[SWSM2 / 4];
 	defaults(m);
+	e1000_model_pcie_reset(m);
+	m->reg[SWSM2 / 4] = lock;
 	m->resets++;
 	m->resetting = true;
 	m->reset_us = host_now_us;
@@ -292,10 +302,7 @@ static void ctrl_write(struct e1000_model *m, uint32_t v)
 		link_look(m);
 		return;
 	}
-	if (m->kind == E1000_KIND_82574 && !m->master_stuck && !(v & 4))
-		pci_model_fault("CTRL.RST while transfers may be under way");
-	if (m->kind == E1000_KIND_82574 && !m->owner_stuck && !(m->reg[EXTCNF / 4] & 32))
-		pci_model_fault("CTRL.RST without the PHY's semaphore");
+	e1000_model_pcie_before(m, v);
 	if (m->kind == E1000_KIND_82541 && m->phy_resets == 0)
 		pci_model_fault("CTRL.RST before the first reset of the PHY");
 	reset(m);
@@ -306,7 +313,7 @@ static void ctrl_write(struct e1000_model *m, uint32_t v)
  * ports if these respond. The 82547 is no PCI device and has no such limit. */
 static void check_reset_way(const struct e1000_model *m, uint32_t off)
 {
-	bool io = m->pci.bar[2].size && !m->io_deaf && m->kind != E1000_KIND_82574;
+	bool io = m->pci.bar[2].size && !m->io_deaf && !e1000_model_is_pcie(m);
 	if (is_third(m) ? off != CTRL_DUP : io && !is_82547(m))
 		pci_model_fault("reset by a write to register 0x%x", off);
 }
@@ -330,14 +337,13 @@ static uint32_t reg_read(void *ctx, uint32_t off, unsigned size)
 	case CTRL_DUP:
 		return m->reg[CTRL / 4];
 	case STATUS:
-		return status(m) |
-		       (m->kind == E1000_KIND_82574 && (!(m->reg[CTRL / 4] & 4) || m->master_stuck)
-		                ? 1u << 19
-		                : 0);
+		return status(m) | e1000_model_pcie_status(m);
 	case EECD:
-		return e1000_model_eecd_read(m) | (m->kind == E1000_KIND_82574 ? 1u << 9 : 0);
+		return e1000_model_eecd_read(m) | e1000_model_pcie_eecd(m);
 	case EXTCNF:
-		return m->owner_stuck ? m->reg[off / 4] & ~32u : m->reg[off / 4];
+	case SWSM:
+	case EEMNGCTL:
+		return e1000_model_pcie_read(m, off);
 	case EERD:
 		return e1000_model_eerd_read(m);
 	case MDIC:
@@ -387,12 +393,20 @@ static void reg_write(void *ctx, uint32_t off, unsigned size, uint32_t v)
 		ctrl_write(m, v);
 		return;
 	case EECD:
-		e1000_model_eecd_write(m, v);
+		if (e1000_model_is_82571(m))
+			m->reg[EECD / 4] = v;
+		else
+			e1000_model_eecd_write(m, v);
+		return;
+	case SWSM:
+	case CTRL_EXT:
+		e1000_model_pcie_write(m, off, v & mask);
 		return;
 	case EERD:
 		e1000_model_eerd_write(m, v);
 		return;
 	case MDIC:
+		e1000_model_pcie_phy(m);
 		mdic_write(m, v);
 		return;
 	case ICR: /* 13.4.17: writing ones clears */
@@ -519,13 +533,14 @@ void e1000_model_init(struct e1000_model *m, enum e1000_kind kind, uint16_t devi
 	m->cable = true;
 	m->speed = 1000;
 	defaults(m);
+	e1000_model_pcie_reset(m);
 	phy_defaults(m);
 	pci_model_add(&m->pci);
 	static const uint8_t power[8] = {1, 0, 0x22, 0xc8}; /* PME from all states */
 	pci_model_add_cap(&m->pci, power, sizeof power);
 	/* PCI-X: reads of 4096 bytes, set by the firmware and possible by design. */
 	static const uint8_t pcix[8] = {7, 0, 0x0c, 0, 0, 0, 0x60, 0};
-	if (kind == E1000_KIND_82574) {
+	if (e1000_model_is_pcie(m)) {
 		static const uint8_t pcie[60] = {0x10, 0, 2, 0, [16] = 0x43};
 		m->pcie_cap = pci_model_add_cap(&m->pci, pcie, sizeof pcie);
 		m->pci.writable[m->pcie_cap + 16] = 0xfb;

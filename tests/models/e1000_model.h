@@ -26,7 +26,9 @@ enum e1000_kind {
 	E1000_KIND_82540, /* 82540, 82545, 82546 */
 	E1000_KIND_82541, /* 82541, 82547: another EERD layout (13.4.4) */
 	E1000_KIND_82544, /* no EERD: the EEPROM is read bit by bit (5.3.1) */
-	E1000_KIND_82574, /* PCI Express */
+	E1000_KIND_82571, /* PCI Express from here on; and 82572 */
+	E1000_KIND_82573,
+	E1000_KIND_82574,
 };
 
 /* What the card did with a frame from the cable. */
@@ -55,8 +57,12 @@ struct e1000_model {
 	unsigned eeprom_reads; /* EERD reads until DONE (default 3) */
 	uint16_t eeprom_noise; /* these bits of each word that software reads are inverted */
 	bool phy_dead;         /* MDIC.R is never set */
-	bool master_stuck;     /* 82574: transfers never end */
-	bool owner_stuck;      /* 82574: the management processor keeps the PHY */
+	bool master_stuck;     /* PCI Express: transfers never end */
+	bool owner_stuck;      /* 82573, 82574: the management processor keeps the PHY */
+	bool firmware_stuck;   /* 82571 to 82573: it keeps the semaphore of the PHY */
+	bool interface_stuck;  /* …: the other interface keeps its semaphore */
+	uint32_t configure_us; /* 82571: how long the firmware configures the PHY after a reset */
+	bool flash;            /* 82573: the settings are in a flash memory */
 	bool lan_b;            /* STATUS bit 2: the second interface of an 82546 */
 	bool pcix;             /* in a PCI-X slot; the firmware allows reads of 4096 bytes */
 	bool io_deaf;          /* the I/O ports do not reach the card */
@@ -97,6 +103,7 @@ struct e1000_model {
 	uint8_t pcix_cap; /* offset of the PCI-X capability; 0: none */
 	uint8_t pcie_cap; /* the same for PCI Express */
 	uint64_t phy_rst_us, phy_ready_us;
+	unsigned reloads; /* of the settings in a flash memory */
 	uint64_t reset_us, linkup_us, mdic_us, rx_off_us;
 	bool resetting, link_was_up, bmsr_down;
 	unsigned eerd_left;

@@ -411,6 +411,8 @@ void e1000_model_dma_write(struct e1000_model *m, uint32_t off, uint32_t v)
 		pci_model_fault("register 0x%x of a running ring written", off);
 	switch (off) {
 	case RCTL:
+		if (v & RCTL_EN)
+			e1000_model_pcie_start(m);
 		rctl_write(m, v);
 		break;
 	case RDH:

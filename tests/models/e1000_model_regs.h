@@ -51,7 +51,14 @@ enum { /* table 13-2 */
        TIDV = 0x03820,
        TXDCTL = 0x03828,
        TADV = 0x0382c,
-       TARC0 = 0x03840, /* this one and the next three: 82574 */
+       SWSM = 0x05b50, /* this one and the next five: 82571 to 82573 */
+       SWSM2 = 0x05b58,
+       EEMNGCTL = 0x01010,
+       TXDCTL1 = 0x03928,
+       RFCTL = 0x05008,
+       PBA_ECC = 0x01100,
+       TARC1 = 0x03940, /* this one and the next four: PCI Express */
+       TARC0 = 0x03840,
        EXTCNF = 0x00f00,
        GCR = 0x05b00,
        GCR2 = 0x05b64,
@@ -156,7 +163,7 @@ static inline bool is_quad(const struct e1000_model *m)
 /* True for those with the later layout of EERD (13.4.4). */
 static inline bool e1000_model_is_new(const struct e1000_model *m)
 {
-	return m->kind == E1000_KIND_82541 || m->kind == E1000_KIND_82574;
+	return m->kind == E1000_KIND_82541 || m->kind >= E1000_KIND_82571;
 }
 
 /* True in a PCI-X slot when the card may read more than 2048 bytes at once. */
@@ -170,5 +177,38 @@ void e1000_model_eerd_write(struct e1000_model *m, uint32_t v);
 uint32_t e1000_model_eerd_read(struct e1000_model *m);
 void e1000_model_eecd_write(struct e1000_model *m, uint32_t v);
 uint32_t e1000_model_eecd_read(const struct e1000_model *m);
+
+/* --- PCI Express (e1000_model_pcie.c) --- */
+
+static inline bool e1000_model_is_pcie(const struct e1000_model *m)
+{
+	return m->kind >= E1000_KIND_82571;
+}
+
+/* True for the 82571, 82572 and 82573. */
+static inline bool e1000_model_is_82571(const struct e1000_model *m)
+{
+	return m->kind == E1000_KIND_82571 || m->kind == E1000_KIND_82573;
+}
+
+/* A reset begins: faults when the driver may not reset the chip now. */
+void e1000_model_pcie_before(struct e1000_model *m, uint32_t ctrl);
+
+/* What a reset leaves in the registers of these chips. */
+void e1000_model_pcie_reset(struct e1000_model *m);
+
+/* The bits of STATUS and EECD that these chips have besides. */
+uint32_t e1000_model_pcie_status(const struct e1000_model *m);
+uint32_t e1000_model_pcie_eecd(const struct e1000_model *m);
+
+/* Reads and writes of SWSM, EEMNGCTL, EXTCNF, CTRL_EXT. */
+uint32_t e1000_model_pcie_read(struct e1000_model *m, uint32_t off);
+void e1000_model_pcie_write(struct e1000_model *m, uint32_t off, uint32_t v);
+
+/* The driver uses the PHY: a fault when it is not its own. */
+void e1000_model_pcie_phy(const struct e1000_model *m);
+
+/* The receiver starts: faults when the chip is not configured as its errata need. */
+void e1000_model_pcie_start(const struct e1000_model *m);
 
 #endif

@@ -311,7 +311,8 @@ static void start_tx(struct e1000 *e)
 	e->hang_us = io_now_us();
 	io_wmb();
 	e1000_write(e, E1000_TIDV, 0);
-	e1000_write(e, E1000_TIPG, e->kind == E1000_82544 ? TIPG_COPPER_44 : TIPG_COPPER);
+	e1000_write(e, E1000_TIPG,
+	            e->kind == E1000_82544 || e1000_is_82571(e) ? TIPG_COPPER_44 : TIPG_COPPER);
 	e1000_write(e, E1000_TDBAL, (uint32_t)dma_addr(e->tx->desc));
 	e1000_write(e, E1000_TDBAH, 0);
 	e1000_write(e, E1000_TDLEN, sizeof e->tx->desc);
@@ -349,6 +350,8 @@ static void start(struct e1000 *e)
 	e1000_hw_host_arp(e);
 	if (e->kind == E1000_82574)
 		e1000_82574_start(e);
+	else if (e1000_is_82571(e))
+		e1000_82571_start(e);
 	e1000_hw_negotiate(e);
 	e1000_hw_filters(e);
 	start_tx(e);
@@ -546,7 +549,8 @@ static const char *e1000_probe(const struct pci_dev *dev, struct pool *pool, str
 	e1000_hw_identify(e);
 	/* The 82547 has errata with segmentation, the 82544 also with where a buffer ends. */
 	bool is_82547 = dev->device == 0x1019 || dev->device == 0x101a || dev->device == 0x1075;
-	e->nic.offloads = e->kind == E1000_82544 ? 0 : is_82547 ? NIC_SUM : NIC_SUM | NIC_TSO4;
+	bool sums = is_82547 || e1000_is_82571(e);
+	e->nic.offloads = e->kind == E1000_82544 ? 0 : sums ? NIC_SUM : NIC_SUM | NIC_TSO4;
 	pci_enable(dev);
 	const char *wrong = e1000_hw_bus(e);
 	if (wrong)
@@ -564,7 +568,7 @@ static const char *e1000_probe(const struct pci_dev *dev, struct pool *pool, str
 	return NULL;
 }
 
-/* The copper cards of the family, and the PCI Express chip that differs least. */
+/* The copper cards of the family, and the PCI Express chips that are no part of a chip set. */
 static const struct pci_id ids[] = {
         {0x8086, 0x1008}, {0x8086, 0x100c}, {0x8086, 0x100d}, /* 82544 EI, GC */
         {0x8086, 0x100e}, {0x8086, 0x1015},                   /* 82540EM */
@@ -576,6 +580,9 @@ static const struct pci_id ids[] = {
         {0x8086, 0x1078}, {0x8086, 0x1076}, {0x8086, 0x1077}, /* 82541 ER, GI */
         {0x8086, 0x107c},                                     /* 82541PI */
         {0x8086, 0x1019}, {0x8086, 0x101a}, {0x8086, 0x1075}, /* 82547 EI, GI */
+        {0x8086, 0x105e}, {0x8086, 0x10a4}, {0x8086, 0x10bc}, /* 82571EB */
+        {0x8086, 0x10d5}, {0x8086, 0x107d}, {0x8086, 0x10b9}, /* 82571PT, 82572EI */
+        {0x8086, 0x108b}, {0x8086, 0x108c}, {0x8086, 0x109a}, /* 82573 V, E, L */
         {0x8086, 0x10d3}, {0x8086, 0x10f6}, {0x8086, 0x150c}, /* 82574, 82583 */
 };
 

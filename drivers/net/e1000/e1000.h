@@ -13,7 +13,9 @@ enum e1000_kind {
 	E1000_82540, /* and 82545, 82546 */
 	E1000_82541, /* and 82547: EERD has another layout, the PHY is of another type */
 	E1000_82544, /* no EERD */
-	E1000_82574, /* and 82583: PCI Express (e1000_82574.c) */
+	E1000_82571, /* and 82572: PCI Express from here on (e1000_82571.c) */
+	E1000_82573, /* (e1000_82571.c) */
+	E1000_82574, /* and 82583 (e1000_82574.c) */
 };
 
 /* What single chips and boards of a kind need. */
@@ -23,6 +25,7 @@ enum e1000_quirk {
 	E1000_NO_PORTS = 4,  /* is not reset through I/O ports */
 	E1000_FLEX = 8,      /* the PHY has flexible speed */
 	E1000_IN_ORDER = 16, /* a board that fails with relaxed ordering */
+	E1000_SINGLE = 32,   /* 82572: one interface */
 };
 
 /* A ring as the card sees it, followed by what the card must not see: one slot for each
@@ -96,11 +99,36 @@ uint32_t e1000_pad_or_drop(struct e1000 *e, struct pkt *p);
 /* tx_partial of struct nic_ops. (e1000_offload.c) */
 uint32_t e1000_offload_tx(struct nic *nic, struct pkt **burst, uint32_t n);
 
-/* Of an 82574: prepares a reset, takes at most 180 ms; ends it, takes 25 to 35 ms; configures the
- * card after it. (e1000_82574.c) */
+/* Of a chip with PCI Express: prepares a reset, takes at most 180 ms; ends it, takes 25 to 35 ms,
+ * an 82571 10 to 140 ms. start configures an 82574 after it. (e1000_82574.c) */
 void e1000_82574_before_reset(struct e1000 *e);
 void e1000_82574_after_reset(struct e1000 *e);
 void e1000_82574_start(struct e1000 *e);
+
+/* Of an 82571, 82572 or 82573. (e1000_82571.c)
+ * begin, before the first reset: frees a semaphore that was left taken.
+ * own: takes the semaphores of the PHY; false when they are not to be had, after at most 40 ms, or
+ * the card is gone. release: gives them back. after_reset: waits until the chip has its settings
+ * and the PHY is configured, at most 100 ms. start: configures the card after it. filters:
+ * completes e1000_hw_filters. */
+void e1000_82571_begin(struct e1000 *e);
+bool e1000_82571_own(struct e1000 *e);
+void e1000_82571_release(struct e1000 *e);
+void e1000_82571_after_reset(struct e1000 *e);
+void e1000_82571_start(struct e1000 *e);
+void e1000_82571_filters(struct e1000 *e);
+
+/* True for chips with PCI Express. */
+static inline bool e1000_is_pcie(const struct e1000 *e)
+{
+	return e->kind >= E1000_82571;
+}
+
+/* True for the 82571, 82572 and 82573. */
+static inline bool e1000_is_82571(const struct e1000 *e)
+{
+	return e->kind == E1000_82571 || e->kind == E1000_82573;
+}
 
 /* To be called each second. True when the PHY of an 82574 hangs: then it was reset, in 20 ms, and
  * the card is to be reset too. (e1000_82574.c) */
@@ -119,7 +147,8 @@ const char *e1000_hw_bus(struct e1000 *e);
 void e1000_hw_phy_reset(struct e1000 *e);
 
 /* Resets the card: ends all DMA and masks all interrupts. False when the card does not
- * finish its reset. Takes 5 to 20 ms, at most 40 ms; an 82574 40 ms, at most 250 ms. */
+ * finish its reset. Takes 5 to 20 ms, at most 40 ms; with PCI Express
+ * 40 ms, at most 350 ms. */
 bool e1000_hw_reset(struct e1000 *e);
 
 /* Stops the receiver and the transmitter, and waits until frames and bus transfers in
@@ -145,6 +174,9 @@ void e1000_hw_half_duplex(struct e1000 *e);
 
 /* Reads a register of the PHY. False on an error, or after 2 ms. */
 bool e1000_hw_phy_get(struct e1000 *e, uint32_t reg, uint16_t *out);
+
+/* Writes one. False on an error, or after 2 ms. */
+bool e1000_hw_phy_put(struct e1000 *e, uint32_t reg, uint16_t v);
 
 /* Reads the carrier state, speed and duplex mode from the card into nic.carrier. */
 void e1000_hw_carrier_read(struct e1000 *e);

@@ -1,9 +1,9 @@
-/* What the 82574 and 82583 need beyond the 8254x: "Intel 82574 GbE Controller Family Datasheet",
- * revision 3.4. Rings, descriptors, filters and counters are those of the 8254x. Errata are those
- * that drivers of other systems know.
+/* What the 82574 and 82583 need beyond the 8254x, and the reset of the 82571 to 82573 too: "Intel
+ * 82574 GbE Controller Family Datasheet", revision 3.4. Rings, descriptors, filters and counters
+ * are those of the 8254x. Errata are those that drivers of other systems know.
  *
- * Left out on purpose: MSI-X and the second queue, segmentation over IPv6, the other PCI Express
- * chips (82571 to 82573 have other PHYs, the I217 and later ones are part of a chip set). */
+ * Left out on purpose: MSI-X and the second queue, segmentation over IPv6, the I217 and
+ * later ones, which are part of a chip set. */
 #include "drivers/net/e1000/e1000.h"
 
 /* Erratum: the link to the chip dies under load while it saves power. */
@@ -36,6 +36,8 @@ void e1000_82574_before_reset(struct e1000 *e)
 	 */
 	e1000_write(e, E1000_CTRL, e1000_read(e, E1000_CTRL) | CTRL_NO_MASTER);
 	(void)becomes(e, E1000_STATUS, STATUS_MASTER, 0, 80000);
+	if (e->kind == E1000_82571)
+		return;
 	/* Erratum: the management processor must not use the PHY meanwhile. */
 	e1000_write(e, E1000_EXTCNF, e1000_read(e, E1000_EXTCNF) | EXTCNF_OWNER);
 	for (unsigned i = 0; i < 10 && !becomes(e, E1000_EXTCNF, EXTCNF_OWNER, EXTCNF_OWNER, 1000);
@@ -45,9 +47,13 @@ void e1000_82574_before_reset(struct e1000 *e)
 
 void e1000_82574_after_reset(struct e1000 *e)
 {
-	e1000_write(e, E1000_EXTCNF, e1000_read(e, E1000_EXTCNF) & ~EXTCNF_OWNER);
+	if (e->kind != E1000_82571)
+		e1000_write(e, E1000_EXTCNF, e1000_read(e, E1000_EXTCNF) & ~EXTCNF_OWNER);
 	(void)becomes(e, E1000_EECD, EECD_AUTO_DONE, EECD_AUTO_DONE, 10000);
-	io_delay_us(25000); /* the PHY loads its settings */
+	if (e1000_is_82571(e))
+		e1000_82571_after_reset(e);
+	if (e->kind != E1000_82571)
+		io_delay_us(25000); /* the PHY loads its settings */
 }
 
 void e1000_82574_start(struct e1000 *e)

@@ -36,6 +36,15 @@ void e1000_hw_identify(struct e1000 *e)
 	        {0x1019, E1000_82541, E1000_NO_PORTS}, /* 82547EI */
 	        {0x101a, E1000_82541, E1000_NO_PORTS},
 	        {0x1075, E1000_82541, E1000_NO_PORTS | E1000_FLEX}, /* 82547GI */
+	        {0x105e, E1000_82571, E1000_NO_PORTS},
+	        {0x10a4, E1000_82571, E1000_NO_PORTS}, /* four on a board */
+	        {0x10bc, E1000_82571, E1000_NO_PORTS},
+	        {0x10d5, E1000_82571, E1000_NO_PORTS},
+	        {0x107d, E1000_82571, E1000_NO_PORTS | E1000_SINGLE}, /* 82572 */
+	        {0x10b9, E1000_82571, E1000_NO_PORTS | E1000_SINGLE},
+	        {0x108b, E1000_82573, E1000_NO_PORTS}, /* V, E, L */
+	        {0x108c, E1000_82573, E1000_NO_PORTS},
+	        {0x109a, E1000_82573, E1000_NO_PORTS},
 	        {0x10d3, E1000_82574, E1000_NO_PORTS},
 	        {0x10f6, E1000_82574, E1000_NO_PORTS},
 	        {0x150c, E1000_82574, E1000_NO_PORTS}, /* 82583 */
@@ -89,6 +98,8 @@ const char *e1000_hw_bus(struct e1000 *e)
 	limit_reads(&e->nic.pci);
 	if (!(e->quirks & (E1000_COPY | E1000_NO_PORTS)))
 		e->ports = find_ports(e);
+	if (e1000_is_82571(e))
+		e1000_82571_begin(e);
 	return NULL;
 }
 
@@ -138,7 +149,7 @@ bool e1000_hw_reset(struct e1000 *e)
 	if (e1000_read(e, E1000_STATUS) == E1000_GONE)
 		return false;
 	e1000_hw_quiesce(e);
-	if (e->kind == E1000_82574)
+	if (e1000_is_pcie(e))
 		e1000_82574_before_reset(e);
 	write_reset(e);
 	io_delay_us(20); /* 13.4.1: no access within the first microsecond */
@@ -150,7 +161,7 @@ bool e1000_hw_reset(struct e1000 *e)
 	}
 	/* The card now loads its EEPROM (14.3), which would overwrite later settings. */
 	io_delay_us(e->kind == E1000_82541 ? 20000 : 5000);
-	if (e->kind == E1000_82574)
+	if (e1000_is_pcie(e))
 		e1000_82574_after_reset(e);
 	e1000_write(e, E1000_IMC, 0xffffffffu);
 	e1000_read(e, E1000_ICR);
@@ -169,7 +180,7 @@ bool e1000_hw_reset(struct e1000 *e)
 /* Reads one word with the card's EEPROM reader, register EERD (5.3.1). */
 static bool eerd_word(struct e1000 *e, uint32_t at, uint16_t *out)
 {
-	bool is41 = e->kind == E1000_82541 || e->kind == E1000_82574;
+	bool is41 = e->kind == E1000_82541 || e1000_is_pcie(e);
 	uint32_t done = is41 ? EERD_DONE_41 : EERD_DONE;
 	uint32_t shift = is41 ? EERD_ADDR_SHIFT_41 : EERD_ADDR_SHIFT;
 	uint64_t end = io_now_us() + 2000; /* one word takes about 30 us */
@@ -248,7 +259,9 @@ static bool usable(const mac *a)
 
 bool e1000_hw_address(struct e1000 *e, mac *out)
 {
-	if (eeprom_address(e, out) && usable(out))
+	/* The 82571 to 82573 load that of the right interface, also from where firmware keeps it;
+	 * the sum of a flash memory may be wrong. */
+	if (!e1000_is_82571(e) && eeprom_address(e, out) && usable(out))
 		return true;
 	store32(out->b, e1000_read(e, E1000_RAL));
 	uint32_t high = e1000_read(e, E1000_RAH);
@@ -260,7 +273,7 @@ bool e1000_hw_address(struct e1000 *e, mac *out)
 
 /* Runs one management command and waits until its frame (64 bits at some MHz) has ended.
  * False on an error or after 2 ms. */
-static bool mdic(struct e1000 *e, uint32_t command, uint16_t *out)
+static bool mdic_run(struct e1000 *e, uint32_t command, uint16_t *out)
 {
 	uint64_t end = io_now_us() + 2000;
 	e1000_write(e, E1000_MDIC, command | MDIC_PHY);
@@ -274,6 +287,17 @@ static bool mdic(struct e1000 *e, uint32_t command, uint16_t *out)
 			return false;
 		io_delay_us(10);
 	}
+}
+
+static bool mdic(struct e1000 *e, uint32_t command, uint16_t *out)
+{
+	if (!e1000_is_82571(e))
+		return mdic_run(e, command, out);
+	if (!e1000_82571_own(e))
+		return false;
+	bool ok = mdic_run(e, command, out);
+	e1000_82571_release(e);
+	return ok;
 }
 
 static bool phy_read(struct e1000 *e, uint32_t reg, uint16_t *out)
@@ -290,6 +314,11 @@ static bool phy_write(struct e1000 *e, uint32_t reg, uint16_t v)
 {
 	uint16_t ignored;
 	return mdic(e, MDIC_WRITE | reg << MDIC_REG_SHIFT | v, &ignored);
+}
+
+bool e1000_hw_phy_put(struct e1000 *e, uint32_t reg, uint16_t v)
+{
+	return phy_write(e, reg, v);
 }
 
 void e1000_hw_host_arp(struct e1000 *e)
@@ -331,8 +360,8 @@ void e1000_hw_half_duplex(struct e1000 *e)
 	e->half_duplex = true;
 	/* At half duplex the MAC expects the carrier of its own frames. The 88E1000 family
 	 * reports it only on request, and takes that over at its next reset. */
-	if (e->kind == E1000_82541 || !phy_read(e, PHY_M88, &m88) || m88 & PHY_M88_CRS ||
-	    !phy_read(e, PHY_CONTROL, &control))
+	if (e->kind == E1000_82541 || e->kind == E1000_82571 || !phy_read(e, PHY_M88, &m88) ||
+	    m88 & PHY_M88_CRS || !phy_read(e, PHY_CONTROL, &control))
 		return;
 	if (phy_write(e, PHY_M88, m88 | PHY_M88_CRS))
 		(void)phy_write(e, PHY_CONTROL, control | PHY_CONTROL_RST);
@@ -369,6 +398,8 @@ void e1000_hw_filters(struct e1000 *e)
 	}
 	e1000_write(e, E1000_RAL, load32(e->nic.address.b));
 	e1000_write(e, E1000_RAH, load16(e->nic.address.b + 4) | RAH_VALID);
+	if (e->kind == E1000_82571)
+		e1000_82571_filters(e);
 	e1000_hw_groups(e);
 }
 

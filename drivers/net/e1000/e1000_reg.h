@@ -79,6 +79,9 @@
 /* PHY of the 82541GI and 82547GI. */
 #define PHY_FIFO      20
 #define PHY_FIFO_FLEX 0x0010 /* flexible speed: the carrier comes up with the lowest one */
+/* PHY of the 82571 and 82572. */
+#define PHY_IGP_POWER     25
+#define PHY_IGP_LOW_SPEED 0x0002
 
 /* --- flow control (13.4.8 to 13.4.12), VLAN type ---------------------------------- */
 #define E1000_FCAL 0x0028
@@ -147,6 +150,32 @@
 #define GCR_L1_WAIT    (1u << 22)
 #define E1000_GCR2     0x5b64
 #define GCR2_ERRATUM   (1u << 0)
+
+/* --- 82571 to 82573: as drivers of other systems know them ------------------------------------ */
+#define E1000_SWSM 0x5b50
+#define SWSM_INTERFACE \
+	(1u << 0) /* a read sets it: an interface that reads it clear owns the PHY … */
+#define SWSM_FIRMWARE     (1u << 1) /* … once this one stays set too */
+#define E1000_SWSM2       0x5b58
+#define SWSM2_LOCK        (1u << 1) /* a driver of the chip's other interface has begun */
+#define E1000_EEMNGCTL    0x1010
+#define EEMNGCTL_DONE     (1u << 18) /* the firmware has configured the PHY */
+#define EECD_REQUEST      (1u << 6)
+#define EECD_GRANT        (1u << 7)
+#define EECD_FLASH        (3u << 15) /* of an 82573: both set, the settings are in a flash memory */
+#define EECD_UPDATE       (1u << 20)
+#define CTRL_EXT_RELOAD   (1u << 13)
+#define CTRL_EXT_DMA_GATE (1u << 19)
+#define E1000_TXDCTL1     0x3928
+#define TARC0_82571       (15u << 23)
+#define E1000_TARC1       0x3940
+#define TARC1_82571_OFF   (3u << 29)
+#define TARC1_82571       (1u << 22 | 7u << 24 | 1u << 28) /* 28: without TCTL.MULR */
+#define E1000_RFCTL       0x5008
+#define RFCTL_NO_IP6_EXT  (3u << 16)
+#define E1000_PBA_ECC     0x1100
+#define PBA_ECC_CORRECT   (1u << 0)
+#define GCR_L1_ALONE      (1u << 27)
 
 /* --- wake-up (13.6) -------------------------------------------------------------------- */
 #define E1000_WUC      0x5800
