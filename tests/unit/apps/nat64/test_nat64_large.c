@@ -107,24 +107,28 @@ static void all_are_found(void)
 	CHECK_EQ(lost, 0);
 }
 
-/* One more session of a host that holds its share is refused with an ICMP error; packets of
- * open sessions still pass. */
+/* One more session of an address that holds as many as the others of its station is refused with an
+ * ICMP error, for which the address is solicited first; packets of open sessions still pass. All but
+ * the first address are of one station, as nobody has answered for them. */
 static void one_more_is_refused(void)
 {
 	unsigned out = sent[IF_WAN];
-	udp_out(FIRST_HOST, 60000);
+	udp_out(FIRST_HOST + 1, 60000);
 	CHECK_EQ(sent[IF_WAN], out);
 	CHECK_EQ(sent[IF_LAN], 1);
-	CHECK(last[IF_LAN][54] == 1 && last[IF_LAN][55] == 3); /* RFC 6146 section 3.5.1.1 */
+	CHECK_EQ(last[IF_LAN][54], 135); /* RFC 4861 section 4.3 */
 	CHECK_EQ(rig.gw.counts.drops[DROP_TABLE_FULL], 1);
 	CHECK_EQ(nat()->table_full, 1);
 	udp_out(FIRST_HOST, FIRST_PORT);
 	udp_out(FIRST_HOST + HOSTS - 1, FIRST_PORT + FLOWS - 1);
 	CHECK_EQ(sent[IF_WAN], out + 2);
-	udp_out(FIRST_HOST + HOSTS,
-	        FIRST_PORT); /* it holds nothing yet: a session is evicted for it */
+	CHECK_EQ(nat()->table.evicted, 0);
+	/* This one holds nothing yet, and the first one's station little: a session is evicted. */
+	udp_out(FIRST_HOST + HOSTS, FIRST_PORT);
 	CHECK_EQ(sent[IF_WAN], out + 3);
-	CHECK_EQ(nat()->table.evicted, 1);
+	udp_out(FIRST_HOST, 60000);
+	CHECK_EQ(sent[IF_WAN], out + 4);
+	CHECK_EQ(nat()->table.evicted, 2);
 	CHECK_EQ(nat()->table.n_sessions, ALL);
 }
 
