@@ -100,6 +100,17 @@ def test_bulk_with_offloads_is_judged() -> None:
     assert (one.target, one.verdict) == (">= 1 x masquerade, aim 1.3", "**missed**")
 
 
+def test_bulk_of_a_card_is_judged_by_its_worst_way() -> None:
+    found: list[measure.Sample] = []
+    for number, key in enumerate(f"bulk_{way}{streams}" for way in summary.BULK_WAYS for streams in ("", "8")):
+        assert line(found, "nat, iperf3 TCP, pcnet").verdict == "not measured"
+        found += samples("pcnet", "nat", key, *[95 + number] * 3) + samples("pcnet", "linux-nat", key, *[96] * 3)
+    worst = line(found, "nat, iperf3 TCP, pcnet")
+    assert (worst.what, worst.verdict) == (
+        "nat, iperf3 TCP, pcnet, Mbit/s, worst way (one connection, LAN to WAN)", "**missed**")
+    assert line(found, "nat, iperf3 TCP, tulip").verdict == "not measured"
+
+
 def test_bad_paths_are_judged_beside_linux() -> None:
     nic = f"{summary.VIRTIO}, offloads on"
     found = samples(nic, "nat", "bulk_loss", 950, 950, 950) + samples(nic, "linux-nat", "bulk_loss", 1000, 1000, 1000)
