@@ -38,7 +38,8 @@ bool interface_has4(const struct interface *iface, ip4 a)
 
 bool interface_is_broadcast4(const struct interface *iface, ip4 a)
 {
-	uint32_t last = a.b[3] & 3u; /* the first address of a network ends in 00, the last one in 11 */
+	/* The first address of a network ends in 00, the last one in 11. */
+	uint32_t last = a.b[3] & 3u;
 	if (last == 1 || last == 2)
 		return false;
 	for (uint32_t i = 0; i < iface->n_addr; i++) {

@@ -208,7 +208,7 @@ struct nat_table {
 	uint32_t *peer_bucket;
 	uint32_t *host_bucket;
 	uint32_t host_mask;
-	uint16_t seen[NAT_SEEN]; /* the host that last got a mapping, by its address */
+	uint16_t seen[NAT_SEEN];   /* the host that last got a mapping, by its address */
 	uint32_t moved[NAT_MOVED]; /* mappings with a hash, by their inside port */
 	struct nat_free session_free, mapping_free, host_free;
 	uint32_t n_sessions, n_mappings, n_hosts;

@@ -108,8 +108,8 @@ static void all_are_found(void)
 }
 
 /* One more session of an address that holds as many as the others of its station is refused with an
- * ICMP error, for which the address is solicited first; packets of open sessions still pass. All but
- * the first address are of one station, as nobody has answered for them. */
+ * ICMP error, for which the address is solicited first; packets of open sessions still pass. All
+ * but the first address are of one station, as nobody has answered for them. */
 static void one_more_is_refused(void)
 {
 	unsigned out = sent[IF_WAN];
