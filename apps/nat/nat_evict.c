@@ -13,9 +13,11 @@
  * among the addresses of one /64 the stations (nat_inside.h) take the place of the hosts: a
  * half-open session or a finished connection is evicted in favour of a station that holds less than
  * the one that loses it, and a station's own finished connections in favour of its new ones. A
- * station with few sessions keeps them and gets new ones beside one that scans, or makes up an
- * address for each flow. Of two addresses of one station, or whose stations are not known, the one
- * that holds less gets the session. So does a station where the /64 has as many sessions as it may.
+ * station with few sessions, but its only one, keeps them and gets new ones beside one that scans,
+ * or makes up an address for each flow. Of two addresses of one station, or whose stations are not
+ * known, the one that holds less gets the session. Where the /64 has as many sessions as it may,
+ * another station gives one in the same way. A station's sessions are counted over all its
+ * networks.
  *
  * Sessions are looked at in random order and in bounded number, so that a full table costs
  * little and no host can arrange that its sessions are missed. When few of many sessions
@@ -29,6 +31,9 @@
 #define ROOM_TRIES 32u
 #define OWN_TRIES  4u
 #define SCAN       16u /* entries scanned for each one drawn */
+/* Added to what the end of a session leaves behind: of a small station only if there is no other.
+ */
+#define SMALL_STATION 0x40000000u
 
 static bool half_open(const struct nat_session *s)
 {
@@ -125,14 +130,17 @@ static uint32_t loses(const struct nat_table *t, const struct nat_session *s, co
 	               : h->n_sessions;
 }
 
-/* True for a session of another station of the same host, which counts for that. */
+/* True for a session of another station of the same host, which counts for that. Of two addresses
+ * whose stations are not known, each may be another's. */
 static bool is_neighbours(const struct nat_table *t, const struct nat_session *s,
                           const struct room *w)
 {
 	const struct nat_mapping *m = &t->mapping[s->mapping];
-	return !(s->flags & NAT_UNINVITED) && t->host[m->host].ip == w->host &&
-	       nat_inside_of(t->inside6, m->in_ip)->station !=
-	               nat_inside_of(t->inside6, w->address.in_ip)->station;
+	if (s->flags & NAT_UNINVITED || t->host[m->host].ip != w->host)
+		return false;
+	uint16_t of = nat_inside_of(t->inside6, m->in_ip)->station;
+	uint16_t to = nat_inside_of(t->inside6, w->address.in_ip)->station;
+	return of != to || (of == 0 && m->in_ip != w->address.in_ip);
 }
 
 /* Looks at one session; true for an uninvited one: no other is better. */
@@ -176,11 +184,21 @@ bool nat_evict_session(struct nat_table *t, uint32_t in_ip, const struct nat_map
 	return make_room(t, &w, w.entitled || w.address.is_small ? ROOM_TRIES : OWN_TRIES);
 }
 
+/* True when the newcomer holds less than half of what its host does, so that another station may
+ * have to give it one. */
+static bool has_larger_neighbour(const struct nat_table *t, const struct newcomer *c)
+{
+	const struct nat_inside *to = nat_inside_of(t->inside6, c->in_ip);
+	uint32_t holds = to->station ? c->holds : to->n_sessions;
+	return 2 * holds + (holds > 0) < nat_host_sessions(t, c->in_ip);
+}
+
 bool nat_evict_neighbour(struct nat_table *t, uint32_t in_ip)
 {
 	struct room w = {
 	        .host = nat_host_of(t, in_ip), .address = newcomer(t, in_ip), .in_host = true};
-	return w.address.is6 && w.host != in_ip && make_room(t, &w, ROOM_TRIES);
+	return w.address.is6 && w.host != in_ip &&
+	       make_room(t, &w, has_larger_neighbour(t, &w.address) ? ROOM_TRIES : OWN_TRIES);
 }
 
 /* Looks at one session; keeps the one whose end leaves least behind. */
@@ -194,6 +212,9 @@ static void consider_address(const struct nat_table *t, struct nat_session *s, u
 	bool is6 = t->inside6 && nat_inside_is6(m->in_ip);
 	uint32_t leaves = m->n_sessions + (is6 ? nat_inside_of(t->inside6, m->in_ip)->n_users
 	                                       : t->host[m->host].n_mappings);
+	if (is6 && nat_inside_station_sessions(t->inside6, m->in_ip) <=
+	                   t->n_sessions / (t->inside6->n_stations + 1))
+		leaves += SMALL_STATION;
 	if (leaves < *least) {
 		*least = leaves;
 		*victim = s;

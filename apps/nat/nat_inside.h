@@ -22,7 +22,7 @@
 #define NAT_INSIDES 65536u /* addresses, at most */
 #endif
 #define NAT_INSIDE_NONE 0xffffffffu
-#define NAT_STATIONS    4096u
+#define NAT_STATIONS    4096u /* counters of stations */
 
 /* An IPv6 address of an inside host, or the /64 of several. */
 struct nat_inside {

@@ -144,7 +144,7 @@ enum drop nat_open_session_in(struct gw *gw, struct nat *n, struct nat_mapping *
                               uint16_t rem_port, struct nat_session **s)
 {
 	struct nat_table *t = &n->table;
-	if (at_limit(n, m->in_ip))
+	if (at_limit(n, m->in_ip) && !(m->is_static && nat_evict_neighbour(t, m->in_ip)))
 		return DROP_HOST_LIMIT;
 	uint32_t most_s = NAT_LIFE_S, clock = timing_start(gw);
 	bool room = t->n_sessions < t->size;

@@ -8,8 +8,8 @@
 
 /* --- peers ------------------------------------------------------------------------ */
 
-/* The only session that a mapping ever had, its port's owner, is not among the peers: most mappings
- * have one, whose peer need not be hashed. */
+/* The only session of a mapping, its port's owner, is not among the peers until there is a second
+ * one: most mappings have one, whose peer need not be hashed. */
 #define ALONE NAT_NONE /* in nat_peer.more */
 
 /* The entry of nat_ports.owner for a mapping's external port. Not NAT_OTHER. */

@@ -136,10 +136,11 @@ static uint32_t *host_head(const struct nat_table *t, uint32_t ip)
 	return &t->host_bucket[hash_words(&t->key[NAT_OTHER], &ip, 1) & t->host_mask];
 }
 
-/* The place of a host in nat_table.seen: by the last octet of an IPv4 address. */
+/* The place of a host in nat_table.seen: by the last octet of an IPv4 address, or the low bits of
+ * the entry's index in a number. */
 static uint32_t seen_at(uint32_t ip)
 {
-	return (ip >> 24 ^ ip) % NAT_SEEN;
+	return (ip >> 24 ^ ip >> 8 ^ ip) % NAT_SEEN;
 }
 
 static uint32_t host_find(const struct nat_table *t, uint32_t ip)
@@ -476,7 +477,7 @@ struct nat_mapping *nat_mapping_new(struct nat_table *t, uint8_t proto, uint32_t
 	if (!take_entries(t, in_ip, (struct request){proto, in_port, 0}, &index, &host, lack))
 		return NULL;
 	port = choose_port(t, &t->host[host], proto, swap16(in_port));
-	if (!port && !t->blocks.size) /* a host's block is its own: nobody else is evicted for it */
+	if (!port && !t->blocks.size) /* nothing is evicted for a port of a block */
 		port = nat_evict_port(t, proto, host, in_ip, in_port);
 	if (port)
 		return add_mapping(t, index, host, t->host[host].external, in_ip, proto, in_port,

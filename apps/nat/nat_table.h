@@ -111,7 +111,7 @@ _Static_assert(sizeof(struct nat_session) == 64, "a session is a cache line");
 
 /* Beside each session: the sessions of one mapping with one remote address (a peer), for
  * address-dependent filtering. The first one is in the hash of peers, the others are in its
- * ring; the only session that its mapping ever had is in neither. */
+ * ring; a mapping's only session, before it had a second one, is in neither. */
 struct nat_peer {
 	uint32_t next;       /* hash chain of first sessions */
 	uint32_t more, back; /* ring of the peer's sessions */

@@ -97,6 +97,13 @@ void nat64_set_way(const struct nat64 *n, struct nat64_way *w, const struct nat_
 /* Gives a session the prefix that stands for its remote host, and the deltas that follow. */
 void nat64_set_prefix(const struct nat64 *n, struct nat_session *s, uint32_t prefix);
 
+/* Finds out which station an inside address (number) on an interface belongs to (nat_inside.h), if
+ * one has answered for it. `sender` is the station that has just sent a packet from this address,
+ * which must be the same where the address is a neighbour's; NULL: none has. An address behind
+ * PKT_IF_SELF stays without a station. */
+void nat64_find_station(struct gw *gw, struct nat64 *n, uint32_t iface, uint32_t number,
+                        const mac *sender);
+
 /* Makes a way of a session. */
 static inline void nat64_take_way(struct nat64_way *w, struct nat_session *s)
 {

@@ -105,6 +105,8 @@ static enum verdict open_way(struct gw *gw, struct nat64 *n, struct pkt *p, stru
 	}
 	if (nat64_route_in(gw, n, p, m->in_ip, &to) != V_SEND)
 		return V_DROP;
+	if (UNLIKELY(nat_inside_of(&n->inside, m->in_ip)->station == 0))
+		nat64_find_station(gw, n, p->out, m->in_ip, NULL);
 	bad = nat_open_session_in(gw, &n->nat, m, rem_ip, remote, &s);
 	if (bad != DROP_NONE)
 		return gw_drop(gw, p, bad);

@@ -136,14 +136,18 @@ static uint32_t number_for(struct nat64 *n, const ip6 *a)
 	return number;
 }
 
-/* Finds out which station has an address. Until one has answered for it the station is asked for at
- * each new flow. */
-static __attribute__((noinline)) void find_station(struct gw *gw, struct nat64 *n,
-                                                   const struct pkt *p, uint32_t number)
+__attribute__((noinline)) void nat64_find_station(struct gw *gw, struct nat64 *n, uint32_t iface,
+                                                  uint32_t number, const mac *sender)
 {
-	const struct addr a = {.is6 = true, .v6 = ip6_header(p)->from};
+	const struct addr a = {.is6 = true, .v6 = nat_inside_of(&n->inside, number)->addr};
 	bool known;
-	uint32_t client = client_find(gw, p->iface, &a, &known);
+	if (iface >= INTERFACES)
+		return;
+	uint32_t client = client_find(gw, iface, &a, &known);
+	/* Any station can say in a solicitation that it has an address; what it sends says more. */
+	if (sender && interface_on_link6(&gw->iface[iface], &a.v6) &&
+	    client != client_station(gw, iface, sender))
+		known = false;
 	if (known)
 		nat_inside_join(&n->inside, number, client);
 }
@@ -162,7 +166,9 @@ static struct nat_session *open_session(struct gw *gw, struct nat64 *n, struct p
 		return NULL;
 	}
 	if (UNLIKELY(nat_inside_of(&n->inside, number)->station == 0))
-		find_station(gw, n, p, number);
+		nat64_find_station(
+		        gw, n, p->iface, number,
+		        &((const struct eth_hdr *)(p->data - sizeof(struct eth_hdr)))->from);
 	nat_inside_hold(&n->inside, number);
 	struct nat_session *s =
 	        nat_open_session_out(gw, &n->nat, proto, number, x->to, ports, &why);

@@ -23,7 +23,7 @@ static const char common[] = "lan.address 2001:db8:1::1/64\n"
                              "gateway 198.51.100.2\n"
                              "neighbour 198.51.100.2 52:52:52:52:52:52\n"
                              "neighbour 2001:db8:1::a 52:52:52:52:52:52\n"
-                             "neighbour 2001:db8:1::b 52:52:52:52:52:52\n"
+                             "neighbour 2001:db8:1::b 52:52:52:52:52:53\n"
                              "nat64.sessions 16\n";
 
 /* What the configurations differ in. */

@@ -34,7 +34,7 @@ static const char *check_session(const struct nat_table *t, uint32_t i)
 	CHECK_THAT(is6(t, m->in_ip) || (s->ip_delta == m->ip_delta && s->l4_delta == m->l4_delta));
 	CHECK_THAT(nat_session_find(t, s->proto, s->in_ip, s->rem_ip, s->ports) == s);
 	CHECK_THAT(m->proto == NAT_OTHER || nat_knows_peer(t, m, s->rem_ip));
-	/* The only session that a mapping ever had has no ring, and its port names it. */
+	/* A session that has been its mapping's only one has no ring, and its port names it. */
 	const struct nat_peer *own = &t->peer[i];
 	if (own->more == NAT_NONE) {
 		alone++;
@@ -306,6 +306,30 @@ static const char *check_insides(const struct nat_insides *t)
 	return NULL;
 }
 
+/* Checks the sessions that are counted for each address of IPv6 hosts, and for each station. */
+static const char *check_stations(const struct nat_table *t)
+{
+	static uint32_t of[2 * NAT_INSIDES], at[NAT_STATIONS];
+	const struct nat_insides *all = t->inside6;
+	uint32_t n = 0;
+	CHECK_THAT(all->fresh <= ARRAY_SIZE(of));
+	memset(of, 0, all->fresh * sizeof *of);
+	memset(at, 0, sizeof at);
+	for (uint32_t i = 0; i < t->session_free.fresh; i++) {
+		const struct nat_session *s = &t->session[i];
+		if (s->state == NAT_FREE || s->flags & NAT_UNINVITED ||
+		    !nat_inside_is6(t->mapping[s->mapping].in_ip))
+			continue;
+		const struct nat_inside *e = nat_inside_of(all, t->mapping[s->mapping].in_ip);
+		of[e - all->entry]++;
+		n += at[e->station]++ == 0;
+	}
+	for (uint32_t i = 0; i < all->fresh; i++)
+		CHECK_THAT(all->entry[i].n_sessions == of[i]);
+	CHECK_THAT(memcmp(at, all->station, sizeof at) == 0 && n == all->n_stations);
+	return NULL;
+}
+
 /* Checks that what a host holds agrees with its sessions and mappings. */
 static const char *check_host(const struct nat_table *t, uint32_t i)
 {
@@ -370,5 +394,7 @@ const char *nat_check(const struct nat_table *t, const struct gw *gw)
 		bad = check_peers(t);
 	if (!bad && t->inside6)
 		bad = check_insides(t->inside6);
+	if (!bad && t->inside6)
+		bad = check_stations(t);
 	return bad ? bad : check_hosts(t);
 }

@@ -12,7 +12,8 @@ from ivi import dropped
 from pieces import cut
 from scapy.layers.inet import ICMP, TCP, UDP
 from scapy.layers.inet6 import (
-    ICMPv6DestUnreach, ICMPv6EchoRequest, ICMPv6ND_NA, ICMPv6ND_NS, ICMPv6NDOptDstLLAddr, IPv6,
+    ICMPv6DestUnreach, ICMPv6EchoRequest, ICMPv6ND_NA, ICMPv6ND_NS, ICMPv6NDOptDstLLAddr,
+    ICMPv6NDOptSrcLLAddr, IPv6,
 )
 from six4 import (
     FAR, FOUR, MAC, OTHER, OWN4, OWN6, SEVEN, SIX, Start, connect, error6, in_echo, in_tcp, in_udp, out_echo,
@@ -255,6 +256,41 @@ def test_53_limit_of_a_64(start: Start) -> None:
     packet = to4() / UDP(sport=9, dport=53)
     error6(dropped(gateway, lambda: send6(gateway, packet), "host-limit"), 1, 1)
     assert of(gateway, SIX) == of(gateway, SEVEN) == 30
+
+
+def test_53_new_host_at_the_limit(start: Start) -> None:
+    """Section 5.3: a station has all the sessions that its /64 may have, from addresses that it made up. A host for
+    whose address nobody has answered yet still gets its first one."""
+    gateway = start64(start, "nat64.sessions 1000\nnat64.host-limit 60\n")
+    make_up(gateway, 0, 200)
+    packet = to4(FAR, "2001:db8:1::1a7e") / UDP(sport=4000, dport=53)
+    only(send6(gateway, packet, mac="52:54:00:00:01:0d"), WAN)
+    assert gateway.stats()["nat64_sessions"] == 60 and of(gateway, "2001:db8:1::1a7e") == 1
+
+
+def test_53_addresses_claimed_for_a_neighbour(start: Start) -> None:
+    """Section 5.3: a station says that its neighbour has the addresses that it made up. What it sends from them does
+    not count as the neighbour's."""
+    gateway = start64(start, "nat64.sessions 256\n")
+    mac = "52:54:00:00:01:0c"
+    for k in range(256, 600):
+        claimed = f"2001:db8:1::{k:x}"
+        asked = IPv6(src=claimed, dst=OWN6) / ICMPv6ND_NS(tgt=OWN6) / ICMPv6NDOptSrcLLAddr(lladdr=MAC[SIX])
+        send6(gateway, asked, mac=mac)
+        send6(gateway, to4(OTHER, claimed) / UDP(sport=5000, dport=53), mac=mac)
+    for n in range(40):
+        out_udp(gateway, 4100 + n)
+    assert of(gateway, SIX) == 40
+
+
+def test_53_service_at_the_limit(start: Start) -> None:
+    """Section 5.3: a station has all the sessions that its /64 may have; a service of its neighbour is still reached."""
+    gateway = start64(start, f"nat64.host-limit 20\nnat64.forward udp {OWN4}:80 [{SIX}]:8080\n")
+    for n in range(20):
+        out_udp(gateway, 4100 + n, src=SEVEN)
+    for n in range(5):
+        only(in_udp(gateway, 80, sport=7000 + n), LAN)
+    assert gateway.stats()["nat64_sessions"] <= 25
 
 
 def test_53_limit_of_a_64_in_use(start: Start) -> None:

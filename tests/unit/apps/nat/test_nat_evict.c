@@ -474,6 +474,62 @@ static void lingers_in_the_past(void)
 	consistent();
 }
 
+/* --- stations of IPv6 hosts ----------------------------------------------------------------- */
+
+static struct nat_insides insides;
+
+static void start6(uint32_t size, uint8_t host_len)
+{
+	start(size, 1);
+	memset(&insides, 0, sizeof insides);
+	CHECK(nat_inside_init(&insides, size, host_len, &rng));
+	table.inside6 = &insides;
+}
+
+/* A session of an address of a station, with a mapping of its own. */
+static struct nat_session *session6(uint32_t address, uint32_t client, uint16_t port)
+{
+	ip6 a = {.b = {0x20, 1, 0xd, 0xb8}};
+	store32(a.b + 12, address);
+	uint32_t number = nat_inside_get(&insides, &a);
+	CHECK(number != NAT_INSIDE_NONE);
+	nat_inside_join(&insides, number, client);
+	struct nat_session *s = session(number, port);
+	CHECK(s != NULL);
+	return s;
+}
+
+/* Where an address is needed, one of a station with few sessions stays, whatever else it has. */
+static void addresses_of_a_small_station_stay(void)
+{
+	start6(SIZE, 128);
+	for (uint16_t i = 0; i < 50; i++)
+		(void)session6(i, 1, i);
+	const struct nat_session *s = session6(99, 2, 99);
+	for (unsigned i = 0; s && i < 40; i++) {
+		CHECK(nat_evict_address(&table));
+		CHECK(s->state != NAT_FREE);
+		consistent();
+	}
+}
+
+/* A station that has all of its /64's sessions finds no neighbour to take one from, and few entries
+ * are looked at for that. */
+static void own_limit_costs_little(void)
+{
+	start6(SIZE, 64);
+	const struct nat_session *s = NULL;
+	for (uint16_t i = 0; i < SIZE - 1; i++)
+		s = session6(1, 1, i);
+	CHECK(s && !nat_evict_neighbour(&table, s->in_ip));
+	CHECK(table.scan_at <= 64);
+	/* Another station finds one. */
+	s = session6(2, 2, SIZE);
+	CHECK(s && nat_evict_neighbour(&table, s->in_ip));
+	CHECK_EQ(table.n_sessions, SIZE - 1);
+	consistent();
+}
+
 int main(void)
 {
 	TEST(half_open_sessions_are_evicted);
@@ -495,5 +551,7 @@ int main(void)
 	TEST(victims_with_other_ports);
 	TEST(a_past_time_is_due_next_second);
 	TEST(lingers_in_the_past);
+	TEST(addresses_of_a_small_station_stay);
+	TEST(own_limit_costs_little);
 	return tap_done();
 }
