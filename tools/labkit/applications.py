@@ -203,7 +203,8 @@ class Applications:
     def ssh(self, lines: int = 40) -> None:
         """Keystrokes that are echoed one by one, then a file through the same server."""
         to = ["ssh", "-F", "none", "-i", os.path.join(self.lab.directory, "key"), "-o", "UserKnownHostsFile=/dev/null",
-              "-o", "StrictHostKeyChecking=no", "-o", "LogLevel=ERROR", "-o", "BatchMode=yes", "-p", str(_SSH_PORT),
+              "-o", "StrictHostKeyChecking=no", "-o", "LogLevel=ERROR", "-o", "BatchMode=yes",
+              "-o", "ServerAliveInterval=10", "-o", "ServerAliveCountMax=3", "-p", str(_SSH_PORT),
               f"root@{self.way.name}"]
         wrapped = ["unshare", "--mount", "sh", "-c", 'mount --bind "$0" /etc/resolv.conf && exec "$@"', self.resolver]
         with subprocess.Popen(self.host.command([*wrapped, *to, "cat"]), stdin=subprocess.PIPE,

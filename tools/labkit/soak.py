@@ -117,8 +117,8 @@ class _Users:
                 try:
                     uses[name]()
                     self.done[name] += 1
-                except (AssertionError, OSError, ValueError, IndexError) as error:
-                    self.errors.append(f"{name}: {error}")
+                except Exception as error:  # whatever it is, it ends the soak
+                    self.errors.append(f"{name}: {type(error).__name__}: {error}")
                     self.ends.set()
         self._threads.append(threading.Thread(target=run))
 
