@@ -88,7 +88,7 @@ struct nic_ops {
 	 * broadcast: all frames (promiscuous), or those to the n multicast addresses in
 	 * group. Called rarely. */
 	void (*filter)(struct nic *nic, bool promiscuous, const mac *group, uint32_t n);
-	/* Adds the registers of the chip and its PHY to r. May take 20 ms. NULL: there is none. */
+	/* Adds the registers of the chip and its PHY to r. May take 40 ms. NULL: there is none. */
 	void (*report)(struct nic *nic, struct nic_report *r);
 };
 

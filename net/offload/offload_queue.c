@@ -6,6 +6,8 @@ static uint32_t needs(const struct interface *iface, const struct pkt *p)
 {
 	if ((uint32_t)p->l4 + p->l4_len + (iface->vlan ? PKT_TAG : 0) > 255)
 		return INTERFACE_NONE; /* further than some cards can tell */
+	if (iface->vlan && offload_l3(p) != sizeof(struct eth_hdr))
+		return INTERFACE_NONE; /* some cards do not find headers behind two tags */
 	if (!p->segment)
 		return p->next ? INTERFACE_NONE : INTERFACE_SUM; /* in pieces: see nic.h */
 	if (offload_header(p) + offload_last_bytes(p) < ETH_MIN)

@@ -193,8 +193,16 @@ static void phy_defaults(struct e1000_model *m)
 	m->phy_crs = false;
 }
 
+/* On the first page, a register above 15 of the 82571's PHY is what this model has. */
+static void check_page(const struct e1000_model *m, unsigned r)
+{
+	if (m->kind == E1000_KIND_82571 && r > 15 && r < PHY_IGP_PAGE && m->phy[PHY_IGP_PAGE] >> 5)
+		pci_model_fault("PHY register %u on page 0x%x", r, m->phy[PHY_IGP_PAGE]);
+}
+
 static uint16_t phy_read(struct e1000_model *m, unsigned r)
 {
+	check_page(m, r);
 	if (r == PHY_BMSR) {
 		/* Link status latches low until read (IEEE 802.3, 22.2.4.2.13). */
 		bool up = phy_link(m) && !m->bmsr_down;
@@ -208,6 +216,7 @@ static uint16_t phy_read(struct e1000_model *m, unsigned r)
 
 static void phy_write(struct e1000_model *m, unsigned r, uint16_t v)
 {
+	check_page(m, r);
 	if (r == PHY_BMSR || r == PHY_ID1 || r == PHY_ID2 || r == 5 || r == 10)
 		return; /* read only */
 	if (r == PHY_BMCR && (v & BMCR_RESET)) {
@@ -535,6 +544,8 @@ void e1000_model_init(struct e1000_model *m, enum e1000_kind kind, uint16_t devi
 	defaults(m);
 	e1000_model_pcie_reset(m);
 	phy_defaults(m);
+	if (kind == E1000_KIND_82571)
+		m->phy[PHY_IGP_PAGE] = 0x11b1; /* what a driver before may have left */
 	pci_model_add(&m->pci);
 	static const uint8_t power[8] = {1, 0, 0x22, 0xc8}; /* PME from all states */
 	pci_model_add_cap(&m->pci, power, sizeof power);

@@ -132,6 +132,7 @@ enum { /* IEEE 802.3 clause 22 and 40 */
        PHY_ID2 = 3,
        PHY_ANAR = 4,
        PHY_GTCR = 9,
+       PHY_IGP_PAGE = 31,    /* of the 82571's: the page of registers above 15 */
        PHY_M88_CONTROL = 16, /* of the PHY of the other chips */
        M88_CRS_ON_TX = 0x0800,
        PHY_FIFO = 20, /* of the 82541's PHY */

@@ -181,13 +181,13 @@ def test_super_segments_are_translated(track_lab: Callable[[Lab], None], kind: t
 
 
 @pytest.mark.parametrize("kind", [IviLab, Nat64Lab], ids=["ivi", "nat64"])
-def test_vmxnet3_cuts_super_segments_over_ipv6(track_lab: Callable[[Lab], None], kind: type[Lab]) -> None:
+def test_super_segments_over_ipv6_are_cut_for_vmxnet3(track_lab: Callable[[Lab], None], kind: type[Lab]) -> None:
     with kind(("vmxnet3", "virtio"), vnet_hdr=True) as lab:
         track_lab(lab)
         to, _, _ = join(lab)
         free = lab.packets_free()
         seen = watched(lab, 64, False, 60, to)
-        assert seen.super_bytes > 0.9 * seen.bytes > 0
+        assert seen.super_bytes == 0 < seen.bytes  # QEMU's card may not cut them
         assert seen.largest <= 1500
         lab.check_no_leak(free, 5)
 

@@ -103,9 +103,12 @@ void e1000_82571_start(struct e1000 *e)
 	change(e, E1000_CTRL_EXT, CTRL_EXT_DMA_GATE, 0);
 	if (!(e->quirks & E1000_SINGLE))
 		change(e, E1000_PBA_ECC, 0, PBA_ECC_CORRECT);
-	/* The PHY may be set to keep to the lowest speed. */
-	if (e1000_hw_phy_get(e, PHY_IGP_POWER, &power) && power & PHY_IGP_LOW_SPEED)
-		(void)e1000_hw_phy_put(e, PHY_IGP_POWER, power & (uint16_t)~PHY_IGP_LOW_SPEED);
+	/* The PHY may be set to keep to the lowest speed, and any page may be chosen. This
+	 * register's number chooses the first one. */
+	if (e1000_hw_phy_put(e, PHY_IGP_PAGE, PHY_IGP_POWER) &&
+	    e1000_hw_phy_get(e, PHY_IGP_POWER, &power) && power & PHY_IGP_LOW_SPEED &&
+	    e1000_hw_phy_put(e, PHY_IGP_POWER, power & (uint16_t)~PHY_IGP_LOW_SPEED))
+		(void)e1000_hw_phy_put(e, PHY_CONTROL, PHY_CONTROL_AN | PHY_CONTROL_REDO);
 }
 
 /* Erratum: a reset of the other interface of an 82571 loads the first address again, and frames to

@@ -49,8 +49,10 @@ void e1000_82574_after_reset(struct e1000 *e)
 {
 	if (e->kind != E1000_82571)
 		e1000_write(e, E1000_EXTCNF, e1000_read(e, E1000_EXTCNF) & ~EXTCNF_OWNER);
+	if (e->kind == E1000_82573)
+		e1000_82571_after_reset(e); /* may load the settings again */
 	(void)becomes(e, E1000_EECD, EECD_AUTO_DONE, EECD_AUTO_DONE, 10000);
-	if (e1000_is_82571(e))
+	if (e->kind == E1000_82571)
 		e1000_82571_after_reset(e);
 	if (e->kind != E1000_82571)
 		io_delay_us(25000); /* the PHY loads its settings */

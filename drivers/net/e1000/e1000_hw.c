@@ -411,7 +411,8 @@ void e1000_hw_report(struct nic *nic, struct nic_report *r)
 	nic_report_add(r, "status", e1000_read(e, E1000_STATUS));
 	for (uint32_t i = 0; i < ARRAY_SIZE(name); i++) {
 		uint16_t v;
-		if (phy_read(e, i, &v))
-			nic_report_add(r, name[i], v);
+		if (!phy_read(e, i, &v))
+			break; /* each further one may take as long */
+		nic_report_add(r, name[i], v);
 	}
 }

@@ -81,6 +81,7 @@
 #define PHY_FIFO_FLEX 0x0010 /* flexible speed: the carrier comes up with the lowest one */
 /* PHY of the 82571 and 82572. */
 #define PHY_IGP_POWER     25
+#define PHY_IGP_PAGE      31 /* of the registers above 15, in its upper bits */
 #define PHY_IGP_LOW_SPEED 0x0002
 
 /* --- flow control (13.4.8 to 13.4.12), VLAN type ---------------------------------- */

@@ -71,7 +71,8 @@ uint32_t vmxnet3_offload_tx(struct nic *nic, struct pkt **burst, uint32_t n);
 /* Ends all DMA and masks the interrupt. False when the device does not stop. */
 bool vmxnet3_hw_reset(const struct vmxnet3 *v);
 
-/* Chooses the revision, and reads the MAC address. Gives NULL, or what is wrong. */
+/* Chooses the revision, takes off nic.offloads what the device does not do right, and reads the MAC
+ * address. Gives NULL, or what is wrong. */
 const char *vmxnet3_hw_identify(struct vmxnet3 *v);
 
 /* Tells a device that was just reset its rings, and starts it. False when it refuses them. */

@@ -34,6 +34,10 @@ const char *vmxnet3_hw_identify(struct vmxnet3 *v)
 	uint32_t revisions = vmx_read(v, VMX_VRRS), upt = vmx_read(v, VMX_UVRS);
 	if (revisions == VMX_GONE || !(revisions & 1) || !(upt & 1))
 		return "unknown revision";
+	/* Only QEMU's has no other. Up to 7.2 it destroys super-segments over IPv6 where it cuts
+	 * them itself, which depends on the other end of the card. */
+	if (revisions == 1)
+		v->nic.offloads &= ~(uint32_t)NIC_TSO6;
 	vmx_write(v, VMX_VRRS, 1);
 	vmx_write(v, VMX_UVRS, 1);
 	uint32_t low = vmx_read(v, VMX_MACL), high = vmx_read(v, VMX_MACH);

@@ -134,8 +134,10 @@ static void lowest_speed(void)
 {
 	struct e1000_model *m = plug(0);
 	m->phy[25] = 0x0006;
+	m->negotiate_us = 1000000;
 	CHECK(kit_probe() == NULL);
 	CHECK_EQ(m->phy[25], 0x0004);
+	CHECK(m->linkup_us > host_now_us); /* it negotiates again */
 	kit_end();
 	m = plug(6);
 	m->phy[25] = 0x0006;

@@ -46,6 +46,17 @@ static void refused(void)
 	CHECK_EQ(pci_model_faults(), 0);
 }
 
+/* A device with the first revision only, as QEMU's, is not given super-segments over IPv6. */
+static void first_revision(void)
+{
+	suite_begin();
+	CHECK_EQ(suite_nic->offloads, NIC_SUM | NIC_TSO4 | NIC_TSO6);
+	suite_machine(SUITE_POOL);
+	model[0].revisions = 1;
+	CHECK(suite_probe() == NULL);
+	CHECK_EQ(suite_nic->offloads, NIC_SUM | NIC_TSO4);
+}
+
 /* Descriptors that the device skips come back to it. */
 static void skipped(void)
 {
@@ -195,6 +206,7 @@ int main(void)
 		card_suite(&kinds[i]);
 	suite = &kinds[0];
 	TEST(refused);
+	TEST(first_revision);
 	TEST(skipped);
 	TEST(names_frames);
 	TEST(events);
