@@ -166,9 +166,7 @@ static struct nat_session *open_session(struct gw *gw, struct nat64 *n, struct p
 		return NULL;
 	}
 	if (UNLIKELY(nat_inside_of(&n->inside, number)->station == 0))
-		nat64_find_station(
-		        gw, n, p->iface, number,
-		        &((const struct eth_hdr *)(p->data - sizeof(struct eth_hdr)))->from);
+		nat64_find_station(gw, n, p->iface, number, &ip6_ethernet(p)->from);
 	nat_inside_hold(&n->inside, number);
 	struct nat_session *s =
 	        nat_open_session_out(gw, &n->nat, proto, number, x->to, ports, &why);

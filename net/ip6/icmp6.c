@@ -51,17 +51,11 @@ static bool answers_station(uint8_t type, uint8_t code)
 	return type == ICMP6_UNREACHABLE && code == ICMP6_POLICY;
 }
 
-/* The Ethernet header of a packet as it came in. */
-static const struct eth_hdr *eth_of(const struct pkt *p)
-{
-	return (const struct eth_hdr *)(p->data - sizeof(struct eth_hdr));
-}
-
 static bool station_may_ask(const struct gw *gw, const struct pkt *p)
 {
 	const ip6 *from = &ip6_header(p)->from;
-	return p->iface < INTERFACES && !mac_is_group(&eth_of(p)->from) && !ip6_is_special(from) &&
-	       !gw_address6(gw, p->iface, from);
+	return p->iface < INTERFACES && !mac_is_group(&ip6_ethernet(p)->from) &&
+	       !ip6_is_special(from) && !gw_address6(gw, p->iface, from);
 }
 
 /* RFC 4443 section 2.4 (e): no error about an error or a redirect, or about a packet that
@@ -90,7 +84,7 @@ static bool may_tell(const struct gw *gw, const struct pkt *p, uint8_t type, uin
 static uint32_t addressee(struct gw *gw, const struct pkt *p, uint8_t type, uint8_t code)
 {
 	const struct addr a = {.is6 = true, .v6 = ip6_header(p)->from};
-	return answers_station(type, code) ? client_station(gw, p->iface, &eth_of(p)->from)
+	return answers_station(type, code) ? client_station(gw, p->iface, &ip6_ethernet(p)->from)
 	                                   : client_of(gw, p->iface, &a);
 }
 
@@ -118,7 +112,7 @@ void icmp6_error(struct gw *gw, const struct pkt *p, uint8_t type, uint8_t code,
 	memcpy(icmp + 1, p->data, quote);
 	gw->counts.icmp_errors++;
 	if (answers_station(type, code)) {
-		icmp6_send(gw, p->iface, e, own, &about->from, &eth_of(p)->from, IP6_HOPS);
+		icmp6_send(gw, p->iface, e, own, &about->from, &ip6_ethernet(p)->from, IP6_HOPS);
 		return;
 	}
 	ip6_build(e, own, &about->from, PROTO_ICMP6, IP6_HOPS);

@@ -16,6 +16,12 @@ static inline struct ip6_hdr *ip6_header(const struct pkt *p)
 	return (struct ip6_hdr *)p->data;
 }
 
+/* The Ethernet header of a packet as it came in; p->data must be at the IPv6 header. */
+static inline const struct eth_hdr *ip6_ethernet(const struct pkt *p)
+{
+	return (const struct eth_hdr *)(p->data - sizeof(struct eth_hdr));
+}
+
 /* Checks version and lengths, removes link-layer padding, and walks the extension headers.
  * Sets l4, l4_len, proto and flags of p. p->data must be at the IPv6 header. Gives
  * DROP_NONE or what is wrong; ip6_malformed sends the error for it.

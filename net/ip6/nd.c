@@ -219,8 +219,7 @@ static enum drop advertisement(struct gw *gw, const struct pkt *p, const struct 
 /* True for a frame of ours that the link reflected. */
 static bool reflected(const struct gw *gw, const struct pkt *p)
 {
-	const struct eth_hdr *eth = (const struct eth_hdr *)(p->data - sizeof *eth);
-	return mac_eq(&eth->from, &gw->iface[p->iface].address);
+	return mac_eq(&ip6_ethernet(p)->from, &gw->iface[p->iface].address);
 }
 
 enum drop nd_input(struct gw *gw, struct pkt *p)
