@@ -5,6 +5,7 @@
 #include "drivers/net/nic.h"
 
 #define WIRE_MIN 60u /* IEEE 802.3 3.2.8, without FCS */
+#define WIRE_L3  14u /* bytes of an Ethernet header without tags */
 
 /* True when a frame needs neither padding nor a drop. */
 static inline bool wire_fits(const struct pkt *p)
@@ -27,6 +28,15 @@ static inline bool wire_pad(struct nic *nic, struct pkt *p)
 	nic->count.tx_errors++;
 	pkt_free(p);
 	return false;
+}
+
+/* Bytes in front of the IP header of a partial packet: an Ethernet header and tags. */
+static inline uint32_t wire_l3(const struct pkt *p)
+{
+	uint32_t l3 = WIRE_L3;
+	while (l3 < p->l4 && load16(p->data + l3 - 2) == swap16(0x8100))
+		l3 += PKT_TAG;
+	return l3;
 }
 
 /* Drops a burst that finds no carrier; its packets may be partial. Gives n. */

@@ -289,6 +289,7 @@ static bool mdic_run(struct e1000 *e, uint32_t command, uint16_t *out)
 	}
 }
 
+/* The same; it owns the PHY meanwhile where that is shared. */
 static bool mdic(struct e1000 *e, uint32_t command, uint16_t *out)
 {
 	if (!e1000_is_82571(e))

@@ -15,12 +15,11 @@
  * (CWR would be in all segments). */
 #include "drivers/net/e1000/e1000.h"
 
+#include "drivers/net/wire.h"
 #include "kernel/lib/bytes.h"
 
-#define MASK     (E1000_RING - 1)
-#define TAIL     4u /* bytes in a descriptor of their own */
-#define WIRE_MIN 60u
-#define ETH_IP   14u
+#define MASK (E1000_RING - 1)
+#define TAIL 4u /* bytes in a descriptor of their own */
 
 /* Makes a packet one that does not count as a frame: it is there for its descriptor. */
 static struct pkt *uncounted(struct pkt *p)
@@ -58,15 +57,6 @@ static void end_burst(struct e1000 *e, uint32_t first)
 	e->tx->slot[first & MASK].end = e->tx_tail;
 }
 
-/* Bytes in front of the IP header: an Ethernet header and tags. */
-static uint32_t l3_of(const struct pkt *p)
-{
-	uint32_t l3 = ETH_IP;
-	while (l3 < p->l4 && load16(p->data + l3 - 2) == swap16(0x8100))
-		l3 += PKT_TAG;
-	return l3;
-}
-
 /* Writes a context: what the card is to do with the bytes that follow. Its address words hold the
  * checksum of IPv4, which a super-segment alone needs, and that of the transport header. */
 static void put_context(struct e1000 *e, const struct pkt *p, struct pkt *empty)
@@ -74,7 +64,7 @@ static void put_context(struct e1000 *e, const struct pkt *p, struct pkt *empty)
 	uint32_t sum = p->l4 | (uint32_t)(p->l4 + p->l4_len) << 8, ip = 0, last = 0;
 	uint32_t cmd = TXD_DEXT | (p->l4_len == 16 ? TXD_C_TCP : 0);
 	if (p->segment) {
-		uint32_t l3 = l3_of(p);
+		uint32_t l3 = wire_l3(p);
 		uint32_t header = p->l4 + (uint32_t)(p->data[p->l4 + 12] >> 4) * 4;
 		ip = l3 | (l3 + 10) << 8 | (p->l4 - 1u) << 16;
 		cmd |= TXD_TSE | TXD_C_IP4 | (p->total - header);
@@ -89,7 +79,7 @@ static void put_context(struct e1000 *e, const struct pkt *p, struct pkt *empty)
  * and a partial checksum without the length. */
 static void prepare_segments(struct pkt *p)
 {
-	uint32_t l3 = l3_of(p);
+	uint32_t l3 = wire_l3(p);
 	uint8_t *field = p->data + p->l4 + p->l4_len;
 	uint32_t sum = load16(field) + (uint32_t)(uint16_t)~swap16((uint16_t)(p->total - p->l4));
 	store16(field, (uint16_t)(sum + (sum >> 16)));

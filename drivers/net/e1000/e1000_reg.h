@@ -153,10 +153,9 @@
 #define GCR2_ERRATUM   (1u << 0)
 
 /* --- 82571 to 82573: as drivers of other systems know them ------------------------------------ */
-#define E1000_SWSM 0x5b50
-#define SWSM_INTERFACE \
-	(1u << 0) /* a read sets it: an interface that reads it clear owns the PHY … */
-#define SWSM_FIRMWARE     (1u << 1) /* … once this one stays set too */
+#define E1000_SWSM        0x5b50
+#define SWSM_INTERFACE    (1u << 0) /* a read sets it: who reads it clear has it … */
+#define SWSM_FIRMWARE     (1u << 1) /* … and owns the PHY once this one stays set too */
 #define E1000_SWSM2       0x5b58
 #define SWSM2_LOCK        (1u << 1) /* a driver of the chip's other interface has begun */
 #define E1000_EEMNGCTL    0x1010

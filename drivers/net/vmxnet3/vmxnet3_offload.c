@@ -17,7 +17,6 @@
 #define MASK            (V_TX_RING - 1)
 #define V_FRAME_MOST    16u /* descriptors of a packet, … */
 #define V_SEGMENTS_MOST 24u /* … and of one to be cut, as VMware's own driver keeps to */
-#define ETH_IP          14u
 #define IP6_HEADER      40u
 #define IP4_LENGTH      2u /* offsets in the headers */
 #define IP4_ID          4u
@@ -179,15 +178,6 @@ static void give(struct vmxnet3 *v, uint32_t first, uint32_t size, uint32_t more
 /* --- super-segments ----------------------------------------------------------------------------
  */
 
-/* Bytes in front of the IP header: an Ethernet header and tags. */
-static uint32_t l3_of(const struct pkt *p)
-{
-	uint32_t l3 = ETH_IP;
-	while (l3 < p->l4 && load16(p->data + l3 - 2) == swap16(0x8100))
-		l3 += PKT_TAG;
-	return l3;
-}
-
 /* Takes the outermost VLAN tag out of a packet to be cut: the device puts it into each segment.
  * Drivers of other systems have it do so, and with a tag in the frame it may not find the headers.
  */
@@ -195,9 +185,9 @@ static void take_tag(struct job *j)
 {
 	struct pkt *p = j->from.piece;
 	uint8_t *frame = p->data;
-	if (j->l3 == ETH_IP)
+	if (j->l3 == WIRE_L3)
 		return;
-	j->tag = TX_TAG(swap16(load16(frame + ETH_IP)));
+	j->tag = TX_TAG(swap16(load16(frame + WIRE_L3)));
 	memmove(frame + PKT_TAG, frame, 12);
 	p->data += PKT_TAG;
 	p->len -= PKT_TAG;
@@ -301,7 +291,7 @@ static bool prepare(struct pkt *p, struct job *j)
 	j->segment = p->segment;
 	j->frames = p->segments;
 	j->most = V_SEGMENTS_MOST;
-	j->l3 = l3_of(p);
+	j->l3 = wire_l3(p);
 	j->tso6 = p->flags & PKT_TSO6;
 	return true;
 }

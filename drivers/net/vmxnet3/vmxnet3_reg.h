@@ -108,16 +108,21 @@ struct vmx_desc {
 	uint32_t size;            /* 13:0 bytes */
 	uint32_t more;
 };
-#define TX_GEN          (1u << 14)  /* in size */
-#define TX_FIELD(n)     ((n) << 18) /* in size: see TX_SUM and TX_CUT */
-#define TX_SUM          (2u << 10) /* in more: complete the checksum at TX_FIELD, from that in 9:0 on */
-#define TX_CUT          (3u << 10) /* in more: segments of TX_FIELD bytes behind headers of 9:0 bytes */
-#define TX_TAG(tci)     (1u << 15 | (uint32_t)(tci) << 16) /* in more: put this VLAN tag in */
-#define TX_OFFSET_MOST  0x3ffu                             /* in 9:0 of more */
-#define TX_SEGMENT_MOST 0x3fffu                            /* in TX_FIELD */
-#define TX_LAST         (1u << 12) /* the packet's last descriptor; the others of it have no TX_SUM, … */
-#define TX_TELL         (1u << 13)
-#define RX_GEN          (1u << 31) /* in size */
+/* In size; in a packet's first descriptor TX_FIELD is what TX_SUM or TX_CUT needs. */
+#define TX_GEN          (1u << 14)
+#define TX_FIELD(n)     ((n) << 18)
+#define TX_SEGMENT_MOST 0x3fffu /* in TX_FIELD */
+/* In more of a packet's first descriptor: the checksum at offset TX_FIELD is to be completed, from
+ * the offset in 9:0 on; segments of TX_FIELD bytes are to be cut, behind headers of as many bytes
+ * as 9:0 says; this VLAN tag is to be put in. */
+#define TX_SUM         (2u << 10)
+#define TX_CUT         (3u << 10)
+#define TX_TAG(tci)    (1u << 15 | (uint32_t)(tci) << 16)
+#define TX_OFFSET_MOST 0x3ffu /* in 9:0 */
+/* In more of the last one: it ends the packet; a completion tells that it was sent. */
+#define TX_LAST (1u << 12)
+#define TX_TELL (1u << 13)
+#define RX_GEN  (1u << 31) /* in size */
 
 /* A completion is the driver's when its generation is that of the lap. */
 struct vmx_done {
