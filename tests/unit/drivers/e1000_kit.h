@@ -194,4 +194,25 @@ static inline bool kit_sent(unsigned i, unsigned k, uint32_t n, uint32_t number)
 	return kit_same(f->bytes, f->len, i, n, number);
 }
 
+/* Hangs the transmitter, and waits until the driver has restarted the first card. */
+static inline void kit_restart(struct e1000_model *m)
+{
+	uint64_t resets = kit_nic[0]->count.resets;
+	m->tx_hung = true;
+	kit_send(0, 1, 64, 0);
+	kit_wait_ms(2100);
+	CHECK_EQ(kit_nic[0]->count.resets, resets + 1);
+}
+
+/* Checks that frames come and go. */
+static inline void kit_check_works(struct e1000_model *m)
+{
+	unsigned sent = m->sent;
+	CHECK_EQ(kit_arrive(0, 64, 1), E1000_RX_TAKEN);
+	CHECK_EQ(kit_take(0, NIC_BURST, 64, 1), 1);
+	CHECK_EQ(kit_send(0, 1, 64, 2), 1);
+	CHECK(m->sent == sent + 1 && kit_sent(0, sent, 64, 2));
+	kit_wait_ms(10);
+}
+
 #endif

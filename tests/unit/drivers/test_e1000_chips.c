@@ -30,27 +30,6 @@ static struct e1000_model *plug(unsigned i)
 	return kit_plug(0, chip[i].kind, chip[i].device);
 }
 
-/* Hangs the transmitter, and waits until the driver has restarted the card. */
-static void restart(struct e1000_model *m)
-{
-	uint64_t resets = kit_nic[0]->count.resets;
-	m->tx_hung = true;
-	kit_send(0, 1, 64, 0);
-	kit_wait_ms(2100);
-	CHECK_EQ(kit_nic[0]->count.resets, resets + 1);
-}
-
-/* Checks that frames come and go. */
-static void check_works(struct e1000_model *m)
-{
-	unsigned sent = m->sent;
-	CHECK_EQ(kit_arrive(0, 64, 1), E1000_RX_TAKEN);
-	CHECK_EQ(kit_take(0, NIC_BURST, 64, 1), 1);
-	CHECK_EQ(kit_send(0, 1, 64, 2), 1);
-	CHECK(m->sent == sent + 1 && kit_sent(0, sent, 64, 2));
-	kit_wait_ms(10);
-}
-
 /* Every number of the driver's list is a chip of the table, and the model finds no fault with
  * how the driver handles it: start, restart, stop, with and without I/O ports that respond. */
 static void knows_the_family(void)
@@ -67,9 +46,9 @@ static void knows_the_family(void)
 		if (!kit_nics)
 			continue;
 		CHECK(memcmp(kit_nic[0]->address.b, kit_mac[0], 6) == 0);
-		check_works(m);
-		restart(m);
-		check_works(m);
+		kit_check_works(m);
+		kit_restart(m);
+		kit_check_works(m);
 		kit_end();
 	}
 	kit_machine(KIT_POOL);
@@ -112,7 +91,7 @@ static void in_a_pcix_slot(void)
 			} else {
 				CHECK(wrong == NULL);
 				CHECK_EQ(cap[2], reads[k].is << 2 | 0x33);
-				check_works(m);
+				kit_check_works(m);
 			}
 			kit_end();
 		}
@@ -135,9 +114,9 @@ static void pci_express(void)
 		CHECK_EQ(m->reg[TXDCTL / 4], 1u << 22);
 		CHECK_EQ(m->reg[EXTCNF / 4] & 32, 0);
 		CHECK_EQ(m->reg[CTRL / 4] & 4, 0);
-		check_works(m);
-		restart(m);
-		check_works(m);
+		kit_check_works(m);
+		kit_restart(m);
+		kit_check_works(m);
 		m->master_stuck = m->owner_stuck = false;
 		kit_end();
 	}
@@ -152,7 +131,7 @@ static void phy_that_hangs(void)
 		struct e1000_model *m = plug(i);
 		CHECK(kit_probe() == NULL);
 		kit_wait_ms(3000);
-		check_works(m);
+		kit_check_works(m);
 		unsigned before = m->phy_resets;
 		m->phy[10] = 0x00ff; /* errors while idle alone are none */
 		kit_wait_ms(3000);
@@ -162,7 +141,7 @@ static void phy_that_hangs(void)
 		CHECK_EQ(kit_nic[0]->count.resets, has);
 		CHECK_EQ(m->phy_resets, before + has);
 		kit_wait_ms(1000);
-		check_works(m);
+		kit_check_works(m);
 		kit_wait_ms(3000);
 		CHECK_EQ(kit_nic[0]->count.resets, has);
 		kit_end();
@@ -206,7 +185,7 @@ static void resets_the_phy_once(void)
 		kit_wait_ms(2000);
 		CHECK(kit_nic[0]->carrier.up);
 		CHECK_EQ(kit_nic[0]->carrier.mbit, 1000);
-		restart(m);
+		kit_restart(m);
 		CHECK(kit_nic[0]->carrier.up);
 		CHECK_EQ(m->phy_resets, has);
 		kit_end();
@@ -249,7 +228,7 @@ static void no_transfers_after_a_failed_reset(void)
 		pci_model_faults_clear(); /* of the registers that do not respond */
 		m->reset_stuck = false;
 		kit_wait_ms(5000);
-		check_works(m);
+		kit_check_works(m);
 
 		m->reset_stuck = true;
 		kit_nic[0]->ops->stop(kit_nic[0]);

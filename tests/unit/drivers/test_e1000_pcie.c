@@ -20,25 +20,6 @@ static struct e1000_model *plug(unsigned i)
 	return m;
 }
 
-static void restart(struct e1000_model *m)
-{
-	uint64_t resets = kit_nic[0]->count.resets;
-	m->tx_hung = true;
-	kit_send(0, 1, 64, 0);
-	kit_wait_ms(2100);
-	CHECK_EQ(kit_nic[0]->count.resets, resets + 1);
-}
-
-static void check_works(struct e1000_model *m)
-{
-	unsigned sent = m->sent;
-	CHECK_EQ(kit_arrive(0, 64, 1), E1000_RX_TAKEN);
-	CHECK_EQ(kit_take(0, NIC_BURST, 64, 1), 1);
-	CHECK_EQ(kit_send(0, 1, 64, 2), 1);
-	CHECK(m->sent == sent + 1 && kit_sent(0, sent, 64, 2));
-	kit_wait_ms(10);
-}
-
 static void starts_each_chip(void)
 {
 	for (unsigned i = 0; i < ARRAY_SIZE(chip); i++) {
@@ -52,9 +33,9 @@ static void starts_each_chip(void)
 		CHECK(memcmp(kit_nic[0]->address.b, kit_mac[0], 6) == 0);
 		CHECK_EQ(m->pci.cfg[m->pcie_cap + 16], 0x40); /* saves no power on its link */
 		CHECK_EQ(kit_nic[0]->carrier.mbit, 1000);
-		check_works(m);
-		restart(m);
-		check_works(m);
+		kit_check_works(m);
+		kit_restart(m);
+		kit_check_works(m);
 		kit_end();
 	}
 }
@@ -72,8 +53,8 @@ static void takes_the_address_that_was_loaded(void)
 	}
 }
 
-/* Semaphores that are kept for ever: that of an interface is passed over, without that of the
- * firmware the PHY is left alone. */
+/* A semaphore may never be given back. The driver goes on without that of the other interface. It
+ * leaves the PHY alone without that of the firmware. */
 static void semaphores_that_are_kept(void)
 {
 	for (unsigned i = 0; i < 2 * ARRAY_SIZE(chip); i++) {
@@ -88,8 +69,8 @@ static void semaphores_that_are_kept(void)
 		m->firmware_stuck = m->interface_stuck = false;
 		if (!(i & 1)) {
 			kit_wait_ms(10);
-			restart(m);
-			check_works(m);
+			kit_restart(m);
+			kit_check_works(m);
 		}
 		kit_end();
 	}
@@ -105,7 +86,7 @@ static void semaphore_of_a_driver_that_ended(void)
 		CHECK(kit_probe() == NULL);
 		CHECK_EQ(m->reg[SWSM2 / 4] & 2, 2);
 		CHECK(host_now_us - before < 400000);
-		check_works(m);
+		kit_check_works(m);
 		kit_end();
 	}
 }
@@ -122,7 +103,7 @@ static void waits_have_an_end(void)
 		m->configure_us = 4000000000u;
 		CHECK(kit_probe() == NULL);
 		CHECK(host_now_us - before < 600000);
-		check_works(m);
+		kit_check_works(m);
 		m->master_stuck = m->owner_stuck = false;
 		m->configure_us = 0;
 		kit_end();
@@ -153,8 +134,8 @@ static void settings_in_flash_memory(void)
 	m->flash = true;
 	CHECK(kit_probe() == NULL);
 	CHECK(m->reloads > 0 && m->reloads == m->resets);
-	check_works(m);
-	restart(m);
+	kit_check_works(m);
+	kit_restart(m);
 	CHECK_EQ(m->reloads, m->resets);
 	kit_end();
 }
