@@ -4,6 +4,7 @@
 
 #include "net/lib/csum.h"
 #include "net/offload/offload.h"
+#include "tests/unit/drivers/pool_kit.h"
 
 #define ETH_IP 14u
 
@@ -184,26 +185,6 @@ static void full_ring(void)
 	kit_end();
 }
 
-/* Takes packets out of the pool until `left` are free. Gives them as a list. */
-static struct pkt *leave_free(uint32_t left)
-{
-	struct pkt *list = NULL, *p;
-	while (kit_pool.n_free > left && (p = pkt_alloc(&kit_pool)) != NULL) {
-		p->next = list;
-		list = p;
-	}
-	return list;
-}
-
-static void give_back(struct pkt *list)
-{
-	while (list) {
-		struct pkt *p = list;
-		list = p->next;
-		pkt_free(p);
-	}
-}
-
 static uint32_t send_partial(struct pkt *p)
 {
 	CHECK_EQ(offload_check(p), DROP_NONE);
@@ -216,41 +197,41 @@ static void pool_without_free_packets(void)
 {
 	struct e1000_model *m = kit_begin();
 	struct pkt *burst[2] = {kit_packet(0, 100, 1), kit_packet(0, 100, 2)}, *p, *list;
-	list = leave_free(0);
+	list = pool_leave_free(&kit_pool, 0);
 	CHECK_EQ(kit_nic[0]->ops->tx_partial(kit_nic[0], burst, 2), 2); /* need none */
 	CHECK_EQ(m->sent, 2);
 	CHECK(kit_sent(0, 0, 100, 1) && kit_sent(0, 1, 100, 2));
 	kit_wait_ms(10);
-	give_back(list);
+	pool_give_back(list);
 
 	write_packet(5000, true, 0x10);
 	p = packet_of(5000, true, 1448, 2000);
-	list = leave_free(1);
+	list = pool_leave_free(&kit_pool, 1);
 	CHECK_EQ(send_partial(p), 1); /* in pieces: one for the context */
 	CHECK_EQ(m->sent, 2 + 4);
-	give_back(list);
+	pool_give_back(list);
 	kit_wait_ms(10);
 
 	p = packet_of(5000, true, 1448, 2000);
 	m->tx_hold = true;
 	burst[0] = kit_packet(0, 100, 3);
 	CHECK_EQ(kit_nic[0]->ops->tx(kit_nic[0], burst, 1), 1);
-	list = leave_free(0);
+	list = pool_leave_free(&kit_pool, 0);
 	CHECK_EQ(send_partial(p), 0); /* that frame comes back */
 	m->tx_hold = false;
 	e1000_model_send(m, 1000);
 	CHECK_EQ(kit_nic[0]->ops->tx_partial(kit_nic[0], &p, 1), 1);
 	CHECK_EQ(m->sent, 7 + 4);
-	give_back(list);
+	pool_give_back(list);
 	kit_wait_ms(10);
 
 	p = packet_of(5000, true, 1448, 2000);
-	list = leave_free(0);
+	list = pool_leave_free(&kit_pool, 0);
 	CHECK_EQ(kit_nic[0]->count.tx_errors, 0);
 	CHECK_EQ(send_partial(p), 1); /* nothing would */
 	CHECK_EQ(m->sent, 7 + 4);
 	CHECK_EQ(kit_nic[0]->count.tx_errors, 4);
-	give_back(list);
+	pool_give_back(list);
 	kit_wait_ms(10);
 	kit_check_pool();
 	kit_end();

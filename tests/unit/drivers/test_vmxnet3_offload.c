@@ -5,6 +5,7 @@
 #include "net/lib/csum.h"
 #include "net/offload/offload.h"
 #include "tests/models/vmxnet3_model.h"
+#include "tests/unit/drivers/pool_kit.h"
 
 #define ETH_IP 14u
 
@@ -268,26 +269,6 @@ static void full_ring(void)
 	suite_end();
 }
 
-/* Takes packets out of the pool until `left` are free. Gives them as a list. */
-static struct pkt *leave_free(uint32_t left)
-{
-	struct pkt *list = NULL, *p;
-	while (suite_pool.n_free > left && (p = pkt_alloc(&suite_pool)) != NULL) {
-		p->next = list;
-		list = p;
-	}
-	return list;
-}
-
-static void give_back(struct pkt *list)
-{
-	while (list) {
-		struct pkt *p = list;
-		list = p->next;
-		pkt_free(p);
-	}
-}
-
 /* A packet waits for the pool only while the ring has packets that come back, and only for as many
  * as it needs. */
 static void pool_without_free_packets(void)
@@ -296,15 +277,16 @@ static void pool_without_free_packets(void)
 	struct shape large = {.len = 60000, .segment = 1448, .each = 2000, .flags = 0x10};
 	suite_begin();
 	write_packet(&small);
-	struct pkt *p = packet_of(&small), *frame = suite_packet(100, 3), *list = leave_free(0);
+	struct pkt *p = packet_of(&small), *frame = suite_packet(100, 3),
+	           *list = pool_leave_free(&suite_pool, 0);
 	CHECK_EQ(suite_nic->ops->tx_partial(suite_nic, &p, 1), 1); /* needs none */
 	CHECK_EQ(suite_card->sent, 4);
-	give_back(list);
+	pool_give_back(list);
 	suite_wait_ms(10);
 
 	write_packet(&large);
 	p = packet_of(&large);
-	list = leave_free(1);
+	list = pool_leave_free(&suite_pool, 1);
 	suite_card->tx_hold = true;
 	CHECK_EQ(suite_nic->ops->tx(suite_nic, &frame, 1), 1);
 	CHECK_EQ(suite_nic->ops->tx_partial(suite_nic, &p, 1), 0); /* that frame comes back */
@@ -312,16 +294,16 @@ static void pool_without_free_packets(void)
 	vmxnet3_model_send(suite_card);
 	CHECK_EQ(suite_nic->ops->tx_partial(suite_nic, &p, 1), 1);
 	CHECK_EQ(suite_card->sent, 4 + 1 + 42);
-	give_back(list);
+	pool_give_back(list);
 	suite_wait_ms(10);
 
 	p = packet_of(&large);
-	list = leave_free(1);
+	list = pool_leave_free(&suite_pool, 1);
 	CHECK_EQ(suite_nic->count.tx_errors, 0);
 	CHECK_EQ(suite_nic->ops->tx_partial(suite_nic, &p, 1), 1); /* nothing would */
 	CHECK_EQ(suite_card->sent, 4 + 1 + 42);
 	CHECK_EQ(suite_nic->count.tx_errors, 42);
-	give_back(list);
+	pool_give_back(list);
 	suite_nic->count.tx_errors = 0;
 	check_pool();
 	suite_end();
