@@ -31,8 +31,7 @@
 #define ROOM_TRIES 32u
 #define OWN_TRIES  4u
 #define SCAN       16u /* entries scanned for each one drawn */
-/* Added to what the end of a session leaves behind: of a small station only if there is no other.
- */
+/* Added to what a session of a small station leaves behind: it ends only if there is no other. */
 #define SMALL_STATION 0x40000000u
 
 static bool half_open(const struct nat_session *s)
