@@ -102,10 +102,9 @@ ALWAYS_INLINE enum verdict port_out(struct gw *gw, struct nat *n, struct pkt *p,
 	return V_SEND;
 }
 
-/* The session of a packet from outside that is not the one that its port names: another
- * session of the mapping, or a new one. NULL with the verdict in *v. */
-static struct nat_session *find_or_open_in(struct gw *gw, struct nat *n, struct pkt *p,
-                                           uint8_t proto, uint32_t external, enum verdict *v)
+/* A new session for a packet from outside. NULL with the verdict in *v. */
+static struct nat_session *open_at_port(struct gw *gw, struct nat *n, struct pkt *p, uint8_t proto,
+                                        uint32_t external, enum verdict *v)
 {
 	const uint8_t *l4 = p->data + p->l4;
 	struct nat_mapping *m = nat_mapping_of_port(&n->table, external, proto, load16(l4 + 2));
@@ -119,9 +118,7 @@ static struct nat_session *find_or_open_in(struct gw *gw, struct nat *n, struct 
 		*v = gw_drop(gw, p, DROP_NO_MAPPING);
 		return NULL;
 	}
-	struct nat_session *s =
-	        nat_session_of(&n->table, m, ip4_raw(ip4_header(p)->from), load16(l4));
-	return s ? s : nat_open_in(gw, n, p, m, load16(l4), v);
+	return nat_open_in(gw, n, p, m, load16(l4), v);
 }
 
 ALWAYS_INLINE enum verdict port_in(struct gw *gw, struct nat *n, struct pkt *p, uint8_t proto,
@@ -135,7 +132,7 @@ ALWAYS_INLINE enum verdict port_in(struct gw *gw, struct nat *n, struct pkt *p, 
 	struct nat_session *s = nat_session_at_port(&n->table, external, proto, load16(l4 + 2),
 	                                            ip4_raw(ip4_header(p)->from), load16(l4));
 	timing_end(gw, TIMING_LOOKUP, clock);
-	if (UNLIKELY(!s) && !(s = find_or_open_in(gw, n, p, proto, external, &v)))
+	if (UNLIKELY(!s) && !(s = open_at_port(gw, n, p, proto, external, &v)))
 		return v;
 	if (UNLIKELY(nat_route_in(gw, p, s->in_ip) != V_SEND))
 		return V_DROP;

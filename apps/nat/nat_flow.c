@@ -123,7 +123,7 @@ ALWAYS_INLINE uint8_t *rewrite_out(struct gw *gw, void *entry, const struct flow
 
 ALWAYS_INLINE void *find_in(struct gw *gw, struct flow_packet *f, struct flow_exit *to)
 {
-	const struct nat *n = nat_of(gw);
+	struct nat *n = nat_of(gw);
 	const struct ip4_hdr *h = f->h4;
 	uint32_t external = nat_external_find(&n->table, ip4_raw(h->to));
 	uint8_t proto = proto_of(f);
@@ -200,7 +200,7 @@ ALWAYS_INLINE void *find_out_beside(struct gw *gw, struct flow_packet *f, struct
 /* The session of a port may be that of an IPv6 host. */
 ALWAYS_INLINE void *find_in_beside(struct gw *gw, struct flow_packet *f, struct flow_exit *to)
 {
-	const struct nat_table *t = &nat_of(gw)->table;
+	struct nat_table *t = &nat_of(gw)->table;
 	uint32_t external = nat_external_find(t, ip4_raw(f->h4->to));
 	uint8_t proto = proto_of(f);
 	if (UNLIKELY(external == NAT_NONE || proto == NAT_OTHER))

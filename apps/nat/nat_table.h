@@ -165,8 +165,8 @@ static inline uint32_t nat_port_least(uint8_t proto, uint32_t wanted)
 struct nat_ports {
 	uint32_t used[65536 / 32];
 	/* By raw port: the session of the port's mapping that the last packet from outside
-	 * belonged to; NAT_BARE and the mapping's number when the mapping has no session;
-	 * NAT_NONE when the port is free. */
+	 * belonged to; NAT_BARE and the mapping's number when that session has ended or there was
+	 * none; NAT_NONE when the port is free. */
 	uint32_t owner[65536];
 };
 
@@ -312,32 +312,39 @@ static inline struct nat_session *nat_session_find(const struct nat_table *t, ui
 	                      ports);
 }
 
+/* The mapping of a port, by what nat_ports.owner says of it; NULL when the port is free. */
+static inline struct nat_mapping *nat_mapping_of_owner(const struct nat_table *t, uint32_t owner)
+{
+	if (owner == NAT_NONE)
+		return NULL;
+	return &t->mapping[owner & NAT_BARE ? owner & ~NAT_BARE : t->session[owner].mapping];
+}
+
 /* The mapping of an external port, NULL when the port is free. */
 static inline struct nat_mapping *nat_mapping_of_port(const struct nat_table *t, uint32_t external,
                                                       uint8_t proto, uint16_t ext_port)
 {
-	uint32_t i = t->external[external].ports[proto]->owner[ext_port];
-	if (i == NAT_NONE)
-		return NULL;
-	return &t->mapping[i & NAT_BARE ? i & ~NAT_BARE : t->session[i].mapping];
+	return nat_mapping_of_owner(t, t->external[external].ports[proto]->owner[ext_port]);
 }
 
-/* The session of a mapping with a remote endpoint, NULL when there is none. The mapping's
- * port names this session then. */
-struct nat_session *nat_session_of(struct nat_table *t, const struct nat_mapping *m,
-                                   uint32_t rem_ip, uint16_t rem_port);
+/* The session with a remote endpoint of the mapping of a port, which is not the one that the port
+ * names: *owner in struct nat_ports. It names the found one then. NULL when there is none. */
+struct nat_session *nat_session_beside(struct nat_table *t, uint32_t *owner, uint32_t rem_ip,
+                                       uint16_t rem_port);
 
-/* The session of an external port with a remote endpoint if the port names it, else NULL.
- * Most mappings have one session, which this finds without a hash. */
-ALWAYS_INLINE struct nat_session *nat_session_at_port(const struct nat_table *t, uint32_t external,
+/* The session of an external port with a remote endpoint, NULL when there is none. The port names
+ * this session then. Most mappings have one session, which this finds without a hash. */
+ALWAYS_INLINE struct nat_session *nat_session_at_port(struct nat_table *t, uint32_t external,
                                                       uint8_t proto, uint16_t ext_port,
                                                       uint32_t rem_ip, uint16_t rem_port)
 {
-	uint32_t i = t->external[external].ports[proto]->owner[ext_port];
-	if (UNLIKELY(i >= NAT_BARE))
-		return NULL;
-	struct nat_session *s = &t->session[i];
-	return s->rem_ip == rem_ip && s->ports >> 16 == rem_port ? s : NULL;
+	uint32_t *owner = &t->external[external].ports[proto]->owner[ext_port];
+	if (LIKELY(*owner < NAT_BARE)) {
+		struct nat_session *s = &t->session[*owner];
+		if (LIKELY(s->rem_ip == rem_ip && s->ports >> 16 == rem_port))
+			return s;
+	}
+	return nat_session_beside(t, owner, rem_ip, rem_port);
 }
 
 /* The mapping of an inside endpoint, NULL when there is none. Not NAT_OTHER. */

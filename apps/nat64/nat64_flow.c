@@ -156,7 +156,7 @@ ALWAYS_INLINE bool stays_whole(const struct nat64 *n, const struct flow_packet *
 ALWAYS_INLINE void *find_in_any(struct gw *gw, struct flow_packet *f, struct flow_exit *to,
                                 bool beside)
 {
-	const struct nat64 *n = nat64_of(gw);
+	struct nat64 *n = nat64_of(gw);
 	const struct ip4_hdr *h = f->h4;
 	uint32_t external = nat_external_find(&n->nat.table, ip4_raw(h->to));
 	uint8_t proto = proto_of(n, f);

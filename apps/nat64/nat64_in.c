@@ -136,13 +136,9 @@ static enum verdict find_way(struct gw *gw, struct nat64 *n, struct pkt *p, uint
 	uint32_t clock = timing_start(gw);
 	struct nat_session *s = nat_session_at_port(t, external, proto, local, from, remote);
 	timing_end(gw, TIMING_LOOKUP, clock);
-	if (!s) {
-		if (!m)
-			return no_binding(gw, n, p, external, proto, local);
-		s = nat_session_of(t, m, from, remote);
-		if (!s)
-			return open_way(gw, n, p, m, remote, w);
-	}
+	if (!s)
+		return m ? open_way(gw, n, p, m, remote, w)
+		         : no_binding(gw, n, p, external, proto, local);
 	nat64_take_way(w, s);
 	return V_SEND;
 }

@@ -95,12 +95,8 @@ static struct pcp_given renew(const struct gw *gw, struct pcp_entry *e, const st
 static bool is_apart(const struct nat_table *t, const struct nat_mapping *m)
 {
 	uint8_t other = m->proto == NAT_UDP ? NAT_TCP : NAT_UDP;
-	uint32_t owner = t->external[m->external].ports[other]->owner[m->ext_port];
-	if (owner == NAT_NONE)
-		return false;
-	const struct nat_mapping *twin =
-	        &t->mapping[owner & NAT_BARE ? owner & ~NAT_BARE : t->session[owner].mapping];
-	return twin->is_static && twin->in_ip != m->in_ip;
+	const struct nat_mapping *twin = nat_mapping_of_port(t, m->external, other, m->ext_port);
+	return twin && twin->is_static && twin->in_ip != m->in_ip;
 }
 
 static struct nat_mapping *new_mapping(struct gw *gw, const struct pcp_ask *ask, uint32_t in_ip)
