@@ -47,8 +47,8 @@ struct flow_exit {
 };
 
 /* Finds the forwarder's entry for a packet, and its exit; NULL: it takes the slow path. Makes all
- * checks that the packet needs beside those of flow_forward, and changes nothing that another
- * packet could tell. */
+ * checks that the packet needs beside those of flow_forward, and changes nothing but what
+ * the slow path would change too. */
 typedef void *flow_find(struct gw *gw, struct flow_packet *f, struct flow_exit *to);
 
 /* Rewrites a packet by its entry, takes one hop, and gives the place of its IP header, in front of

@@ -194,19 +194,19 @@ static uint32_t key_ip(const struct nat_mapping *m)
 	return m->proto == NAT_OTHER ? m->ext_ip : m->in_ip;
 }
 
-struct nat_session *nat_session_beside(struct nat_table *t, uint32_t *owner, uint32_t rem_ip,
+struct nat_session *nat_session_beside(struct nat_table *t, uint32_t *named, uint32_t rem_ip,
                                        uint16_t rem_port)
 {
-	const struct nat_mapping *m = nat_mapping_of_owner(t, *owner);
+	const struct nat_mapping *m = nat_mapping_of_owner(t, *named);
 	if (!m || m->n_sessions == 0)
 		return NULL;
 	uint32_t ports = m->in_port | (uint32_t)rem_port << 16;
 	uint32_t bucket = nat_session_bucket(t, m->in_ip, rem_ip, ports);
 	struct nat_session *s = nat_session_in(t, bucket, m->proto, m->in_ip, rem_ip, ports);
-	if (s)
-		*owner = (uint32_t)(s - t->session);
-	else /* the slow path asks again */
+	if (!s) /* the slow path asks again */
 		nat_bucket_note(t, m->in_ip, rem_ip, ports, bucket);
+	else if (nat_external_find(t, rem_ip) == NAT_NONE) /* else it is hairpinned, or forged */
+		*named = (uint32_t)(s - t->session);
 	return s;
 }
 

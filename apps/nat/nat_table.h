@@ -164,9 +164,9 @@ static inline uint32_t nat_port_least(uint8_t proto, uint32_t wanted)
 /* The ports of one external address and one protocol. */
 struct nat_ports {
 	uint32_t used[65536 / 32];
-	/* By raw port: the session of the port's mapping that the last packet from outside
-	 * belonged to; NAT_BARE and the mapping's number when that session has ended or there was
-	 * none; NAT_NONE when the port is free. */
+	/* By raw port: the session of the port's mapping that was made last, or found last from
+	 * outside; NAT_BARE and the mapping's number when that session has ended or there was none;
+	 * NAT_NONE when the port is free. */
 	uint32_t owner[65536];
 };
 
@@ -328,12 +328,14 @@ static inline struct nat_mapping *nat_mapping_of_port(const struct nat_table *t,
 }
 
 /* The session with a remote endpoint of the mapping of a port, which is not the one that the port
- * names: *owner in struct nat_ports. It names the found one then. NULL when there is none. */
-struct nat_session *nat_session_beside(struct nat_table *t, uint32_t *owner, uint32_t rem_ip,
+ * names: *named in nat_ports.owner. It names the found one then, unless the remote address is an
+ * external one. NULL when there is none. */
+struct nat_session *nat_session_beside(struct nat_table *t, uint32_t *named, uint32_t rem_ip,
                                        uint16_t rem_port);
 
 /* The session of an external port with a remote endpoint, NULL when there is none. The port names
- * this session then. Most mappings have one session, which this finds without a hash. */
+ * this session then, as nat_session_beside says. Most mappings have one session, which this finds
+ * without a hash. */
 ALWAYS_INLINE struct nat_session *nat_session_at_port(struct nat_table *t, uint32_t external,
                                                       uint8_t proto, uint16_t ext_port,
                                                       uint32_t rem_ip, uint16_t rem_port)
