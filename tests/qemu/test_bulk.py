@@ -2,6 +2,7 @@
 """Bulk TCP where the host hands over super-segments: taps with offloads, and cards that take them or not."""
 
 import hashlib
+import json
 import socket
 import threading
 from collections.abc import Callable
@@ -118,9 +119,70 @@ def join(lab: Lab) -> tuple[str, Namespace, str]:
     return nat64lab.v6(net.FAR_SERVER), lab.wan, net.FAR_SERVER
 
 
+FUNCTIONS = pytest.mark.parametrize("kind", [SixLab, IviLab, Nat64Lab], ids=["6to4", "ivi", "nat64"])
+
+
+@pytest.mark.long
+@FUNCTIONS
+@pytest.mark.parametrize("cards", [("virtio", "e1000"), ("e1000", "virtio")], ids="-".join)
+def test_mixed_cards_of_each_function(track_lab: Callable[[Lab], None], kind: type[Lab],
+                                      cards: tuple[str, str]) -> None:
+    """What one card hands over as super-segments leaves by the other as segments, and the reverse."""
+    with kind(cards, vnet_hdr=True) as lab:
+        track_lab(lab)
+        to, host, own = join(lab)
+        free = lab.packets_free()
+        for up in (True, False):
+            transfer(lab, 64, up, 60, to, host, own)
+        assert not lab.console.stats().get('drop{reason="offload"}', 0)
+        lab.check_no_leak(free, 5)
+
+
+# Hosts with ECN (RFC 3168): the receiver's kernel marks some of what arrives, and both count the flag CWR.
+ECN_RULES = """
+table ip ecn {
+    counter cwr {}
+    chain in {
+        type filter hook prerouting priority 0
+        tcp dport 5001 tcp flags & (cwr | syn) == cwr counter name cwr
+        tcp dport 5001 ip ecn ect0 numgen inc mod 50 0 ip ecn set ce
+    }
+}
+"""
+ECN_COUNT = """
+table ip ecn {
+    counter cwr {}
+    chain out {
+        type filter hook postrouting priority 0
+        tcp dport 5001 tcp flags & (cwr | syn) == cwr counter name cwr
+    }
+}
+"""
+
+
+def count_cwr(host: Namespace) -> int:
+    said = json.loads(host.run("nft", "-j", "list", "counters").stdout)
+    return sum(int(entry["counter"]["packets"]) for entry in said["nftables"] if "counter" in entry)
+
+
+@pytest.mark.parametrize("cards", [("virtio", "virtio"), ("virtio", "e1000"), ("e1000", "virtio")], ids="-".join)
+def test_congestion_is_answered_once(make_lab: Callable[..., Lab], cards: tuple[str, str]) -> None:
+    """CWR, which a sender sets once for each mark of congestion, arrives as often as it was sent: in the first segment
+    of a super-segment alone, whether the gateway cuts it or the receiver's kernel."""
+    lab, free = boot(make_lab, cards)
+    for host, rules in ((lab.lan, ECN_COUNT), (lab.wan, ECN_RULES)):
+        host.sysctl("ipv4.tcp_ecn", 1)
+        host.run("nft", "-f", "-", stdin=rules.encode())
+    seen = watched(lab, 64, True, 60)
+    sent_cwr, got_cwr = count_cwr(lab.lan), count_cwr(lab.wan)
+    assert 0 < sent_cwr / 2 < got_cwr <= sent_cwr  # a lost segment is sent again without it
+    assert (seen.cwr > 0) == (cards == ("virtio", "virtio"))
+    lab.check_no_leak(free)
+
+
 @pytest.mark.long
 @pytest.mark.parametrize("up", [True, False], ids=["up", "down"])
-@pytest.mark.parametrize("kind", [SixLab, IviLab, Nat64Lab], ids=["6to4", "ivi", "nat64"])
+@FUNCTIONS
 def test_gigabyte_of_each_function(track_lab: Callable[[Lab], None], kind: type[Lab], up: bool) -> None:
     with kind(("virtio", "virtio"), vnet_hdr=True) as lab:
         track_lab(lab)
@@ -207,8 +269,8 @@ def test_eight_cards_in_little_memory(make_lab: Callable[..., Lab]) -> None:
 
 @pytest.mark.long
 def test_restart_while_it_runs(make_lab: Callable[..., Lab]) -> None:
-    """A gateway that starts again in the middle of a transfer forwards super-segments again."""
-    lab, _ = boot(make_lab, ("virtio", "virtio"))
+    """A gateway that starts again in the middle of a transfer forwards super-segments again and has all packets."""
+    lab, free = boot(make_lab, ("virtio", "virtio"))
     with lab.wan.socket(kind=socket.SOCK_STREAM) as listener, lab.lan.socket(kind=socket.SOCK_STREAM) as client:
         listener.bind((net.FAR_SERVER, PORT + 1))
         listener.listen(1)
@@ -243,3 +305,4 @@ def test_restart_while_it_runs(make_lab: Callable[..., Lab]) -> None:
     lab.wait_ping()
     transfer(lab, 32, True, 60)
     transfer(lab, 32, False, 60)
+    lab.check_no_leak(free)

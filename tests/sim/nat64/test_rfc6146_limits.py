@@ -284,7 +284,7 @@ def test_53_addresses_claimed_for_a_neighbour(start: Start) -> None:
 
 
 def test_53_service_at_the_limit(start: Start) -> None:
-    """Section 5.3: a station has all the sessions that its /64 may have; a service of its neighbour is still reached."""
+    """Section 5.3: a station has all sessions that its /64 may have; a service of its neighbour is still reached."""
     gateway = start64(start, f"nat64.host-limit 20\nnat64.forward udp {OWN4}:80 [{SIX}]:8080\n")
     for n in range(20):
         out_udp(gateway, 4100 + n, src=SEVEN)
