@@ -102,7 +102,8 @@ def test_an_open_phase_loses_what_the_guest_has_no_room_for(ends: Ends) -> None:
     asks = bytes.fromhex("ffffffffffff0200000000010806" "0001080006040001020000000001c0a80101000000000000c0a8010a")
     wire.sockets["lan"].sendto(asks.ljust(60, b"\0"), str(wire.folder / "wire-lan-gen"))
     said = load.run(seconds=1, rate=400, open=1)
-    assert 390 <= said["sent"] + said["behind"] <= 402 and said["lost"] == said["sent"]
+    due = 400 * said["seconds"]
+    assert due - 10 <= said["sent"] + said["behind"] <= due + 2 and said["lost"] == said["sent"]
     assert said["refused"] >= said["sent"] - 50  # the rest stands in the kernel's queue
     assert said["behind"] < 150  # a refused packet does not delay the next one
     wire.stuck = False
@@ -161,7 +162,7 @@ def test_it_halts_at_a_loss(ends: Ends) -> None:
     said = load.run(seconds=20, rate=500, open=1, halt=1)
     assert said["seconds"] < 10 and said["lost"] == 1
     wire.again()
-    said = load.run(seconds=0.5, rate=500, open=1, halt=1)  # an old loss counts no more
+    said = load.run(seconds=0.5, rate=50, open=1, halt=1)  # an old loss counts no more
     assert said["seconds"] >= 0.5 and said["lost"] == 0
 
 

@@ -16,7 +16,7 @@ from typing import Any
 from . import lab as net
 from .lab import Lab
 from .machine import Hardware, Machine, Port
-from .nat64lab import OWN_PREFIX, ROUTER6
+from .nat64lab import OWN_PREFIX, ROUTER6, linux_nat64
 from .peer import LinuxPeer
 from .wait import until
 
@@ -109,18 +109,7 @@ class ClatLab(Lab):
         peer = LinuxPeer(list(ports), role="tayga")
         self.far = peer
         self._cleanup.callback(peer.close)
-        peer.translator("10.64.0.1", OWN_PREFIX, [], pool="10.64.0.0/16")
-        peer.configure(f"""
-            ip addr add {net.WAN_GATEWAY}/24 dev eth1
-            ip -6 addr add {ROUTER6}/64 dev eth0
-            ip route add default via {net.WAN_SERVER}
-            ip route add 10.64.0.0/16 dev nat64
-            ip -6 route add {OWN_PREFIX} dev nat64
-            nft -f /etc/rules.nft
-            echo 'interface eth0 {{ AdvSendAdvert on; AdvDefaultLifetime 1800; MinRtrAdvInterval 3;' >/etc/radvd.conf
-            echo 'MaxRtrAdvInterval 5; prefix {ROUTER6}/64 {{ }}; }};' >>/etc/radvd.conf
-            radvd -C /etc/radvd.conf -m stderr -p /run/radvd.pid
-        """)
+        linux_nat64(peer)
 
     def machines(self) -> list[Machine]:
         """Every running machine."""

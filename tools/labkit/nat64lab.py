@@ -62,10 +62,6 @@ HOST6 = "2001:db8:64::ff:fe00:102"
 """The address of the LAN host, made from net.LAN_HOST_MAC."""
 DUAL4 = "192.168.1.9"
 """The IPv4 address of the host with both versions."""
-_RADVD = f"""\
-interface eth0 {{ AdvSendAdvert on; AdvDefaultLifetime 1800; MinRtrAdvInterval 3; MaxRtrAdvInterval 5;
-prefix {ROUTER6}/64 {{ }}; RDNSS {ROUTER6} {{ }}; }};
-"""
 _UNBOUND = f"""\
 server:
   directory: "/etc"
@@ -90,6 +86,23 @@ def v6(address: str, prefix: str = PREFIX) -> str:
     """The IPv6 address that stands for an IPv4 address."""
     base = int(ipaddress.IPv6Network(prefix).network_address)
     return str(ipaddress.IPv6Address(base | int(ipaddress.IPv4Address(address))))
+
+
+def linux_nat64(peer: LinuxPeer, advertised: str = "") -> None:
+    """Makes a Linux guest with eth0 inside and eth1 outside a NAT64 (tayga behind masquerade) that advertises itself, and
+    these lines of radvd's, inside."""
+    peer.translator("10.64.0.1", OWN_PREFIX, [], pool="10.64.0.0/16")
+    peer.configure(f"""
+        ip addr add {net.WAN_GATEWAY}/24 dev eth1
+        ip -6 addr add {ROUTER6}/64 dev eth0
+        ip route add default via {net.WAN_SERVER}
+        ip route add 10.64.0.0/16 dev nat64
+        ip -6 route add {OWN_PREFIX} dev nat64
+        nft -f /etc/rules.nft
+        echo 'interface eth0 {{ AdvSendAdvert on; AdvDefaultLifetime 1800; MinRtrAdvInterval 3;' >/etc/radvd.conf
+        echo 'MaxRtrAdvInterval 5; prefix {ROUTER6}/64 {{ }}; {advertised} }};' >>/etc/radvd.conf
+        radvd -C /etc/radvd.conf -m stderr -p /run/radvd.pid
+    """)
 
 
 class Nat64Lab(NameServers, Lab):
@@ -129,18 +142,7 @@ class Nat64Lab(NameServers, Lab):
         peer = LinuxPeer(self.ports, role="tayga")
         self.machine = peer
         self.prefix = OWN_PREFIX
-        peer.translator("10.64.0.1", OWN_PREFIX, [], pool="10.64.0.0/16")
-        peer.configure(f"""
-            ip addr add {net.WAN_GATEWAY}/24 dev eth1
-            ip -6 addr add {ROUTER6}/64 dev eth0
-            ip route add default via {net.WAN_SERVER}
-            ip route add 10.64.0.0/16 dev nat64
-            ip -6 route add {OWN_PREFIX} dev nat64
-            nft -f /etc/rules.nft
-            echo 'interface eth0 {{ AdvSendAdvert on; AdvDefaultLifetime 1800; MinRtrAdvInterval 3;' >/etc/radvd.conf
-            echo 'MaxRtrAdvInterval 5; prefix {ROUTER6}/64 {{ }}; }};' >>/etc/radvd.conf
-            radvd -C /etc/radvd.conf -m stderr -p /run/radvd.pid
-        """)
+        linux_nat64(peer)
 
     def add_clat(self) -> Namespace:
         """Adds an IPv4 host behind a customer-side translator; gives its namespace. The gateway must have
@@ -262,20 +264,12 @@ class BoxLab(Nat64Lab):
         self.machine = peer
         self.prefix = OWN_PREFIX
         peer.run("echo 2 >/proc/sys/net/ipv6/conf/eth1/accept_ra")
-        peer.translator("10.64.0.1", OWN_PREFIX, [], pool="10.64.0.0/16")
-        for name, text in (("radvd", _RADVD), ("unbound", _UNBOUND)):
-            for line in text.splitlines():
-                peer.run(f"echo '{line}' >>/etc/{name}.conf")
+        linux_nat64(peer, f"RDNSS {ROUTER6} {{ }};")
+        for line in _UNBOUND.splitlines():
+            peer.run(f"echo '{line}' >>/etc/unbound.conf")
         peer.configure(f"""
             ip addr add {net.LAN_GATEWAY}/24 dev eth0
-            ip addr add {net.WAN_GATEWAY}/24 dev eth1
-            ip -6 addr add {ROUTER6}/64 dev eth0
-            ip route add default via {net.WAN_SERVER}
-            ip route add 10.64.0.0/16 dev nat64
-            ip -6 route add {OWN_PREFIX} dev nat64
-            nft -f /etc/rules.nft
             unbound -c /etc/unbound.conf
-            radvd -C /etc/radvd.conf -m stderr -p /run/radvd.pid
         """)
 
     def _routes6(self) -> str:
