@@ -89,8 +89,8 @@ def v6(address: str, prefix: str = PREFIX) -> str:
 
 
 def linux_nat64(peer: LinuxPeer, advertised: str = "") -> None:
-    """Makes a Linux guest with eth0 inside and eth1 outside a NAT64 (tayga behind masquerade) that advertises itself, and
-    these lines of radvd's, inside."""
+    """Makes a Linux guest with eth0 inside and eth1 outside a NAT64 (tayga behind masquerade), which advertises itself
+    inside, with these further lines of radvd's."""
     peer.translator("10.64.0.1", OWN_PREFIX, [], pool="10.64.0.0/16")
     peer.configure(f"""
         ip addr add {net.WAN_GATEWAY}/24 dev eth1
