@@ -48,6 +48,7 @@ CALL_S = 5  # length of a call
 CALL_BYTES = voip.CALLS * voip.PACKETS_S * CALL_S * (voip.RTP_BYTES + 62)  # with Ethernet, IPv6 and UDP
 # With up to three gateways on one core, less is behind than in the paper, and few points are measured.
 APART_FILES, APART_BEHIND, APART_LOADS = [4, 32, 150], 10, [10, 20, 30]
+APART_CALLS, APART_CALL_RUNS = [10, 30], 2
 CARRIED = 0.9  # the share of the traffic behind that must come through
 NGINX = "/usr/sbin/nginx"
 IP_AND_TCP = 40
@@ -293,7 +294,7 @@ def busy_share(here: Place, act: Callable[[], object]) -> float:
     return (here.vcpu_seconds() - before) / (time.monotonic() - began)
 
 
-def calls(here: Place, effort: Effort) -> None:
+def calls(here: Place, loads: list[float], runs: int) -> None:
     """Tables X, XI, XIII and XIV: calls by the traffic behind."""
     caller = (here.net.client, "lan0", f"{guest.site6(guest.WAN_ADDRESS, 1)}:2")
     callee = (here.net.server, "lan2", here.net.address)
@@ -303,8 +304,8 @@ def calls(here: Place, effort: Effort) -> None:
         with contextlib.suppress(*FAILED):
             voip.call(caller, callee, folder, 1, here.pinned())
             break
-    for run in range(effort.runs):
-        for load in effort.points(LOADS[:9]):
+    for run in range(runs):
+        for load in loads:
             try:
                 with background(here, int(load)):
                     behind = Carried(here, load)
@@ -357,10 +358,11 @@ class Part:
         elif name == "VIII":
             fetches(here, SITE_FILES, effort, 50)
         elif name == "X":
-            calls(here, effort)
+            calls(here, effort.points(LOADS[:9]), effort.runs)
         elif name == "apart":
             fetches(here, APART_FILES, effort, APART_BEHIND)
             pings(here, effort, [float(load) for load in APART_LOADS])
+            calls(here, [float(load) for load in APART_CALLS], min(effort.runs, APART_CALL_RUNS))
         else:
             pings(here, effort, effort.points(LOADS))
 
