@@ -17,6 +17,8 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import pytest
+from scapy.layers.inet import IP
+from scapy.layers.l2 import Ether
 
 ROOT = Path(__file__).resolve().parents[2]
 sys.path[:0] = [str(ROOT / "tools" / name) for name in ("bench", ".")]
@@ -42,6 +44,7 @@ class Wire:
         self.stuck = False
         self.ended = False
         self.frames: list[bytes] = []
+        self.back: list[bytes] = []  # those from the WAN
         self.threads = [threading.Thread(target=self.relay, args=ends) for ends in (SIDES, SIDES[::-1])]
         for thread in self.threads:
             thread.start()
@@ -53,7 +56,9 @@ class Wire:
                 continue
             try:
                 frame = self.sockets[source].recv(2000)
-                if source == "lan":
+                if source == "wan":
+                    self.back.append(frame)
+                else:
                     self.frames.append(frame)
                     if not self.treat(len(self.frames) - 1):
                         continue
@@ -199,3 +204,46 @@ def test_ports_are_scattered_when_asked(ends: Ends) -> None:
     assert len(set(servers)) > 1000 and min(servers) >= 1 and max(servers) <= 49151
     steps = [abs(one - two) for one, two in itertools.pairwise(clients)]
     assert statistics.median(steps) > 5000 and len(set(steps)) > 500
+
+
+def tcp_of(frame: bytes) -> tuple[int, int, int]:
+    """Sequence number, acknowledgement and flags."""
+    seq, ack, _, flags = struct.unpack_from("!IIBB", frame, 38)
+    return seq, ack, flags
+
+
+def test_some_flows_are_tcp(ends: Ends) -> None:
+    """A connection begins with SYN and is answered so; later segments lie within what was acknowledged. Checksums are
+    those that scapy computes."""
+    wire, load = ends
+    said = load.run(seconds=5, once=1, window=8, flows=20, size=72, tcp=8, answers=1)
+    assert said["answered"] == 20 and said["bad"] == 0
+    opened = {frame[23]: tcp_of(frame) for frame in wire.frames if frame[12:14] == b"\x08\x00"}
+    assert sum(frame[23] == 6 for frame in wire.frames) == 16 and opened[6] == (100000, 0, 0x02)
+    wire.again()
+    said = load.run(seconds=5, once=1, window=8, flows=20, size=72, tcp=8, answers=1)
+    assert said["answered"] == 20 and said["bad"] == 0
+    later = [frame for frame in wire.frames if frame[12:14] == b"\x08\x00"]
+    assert {tcp_of(frame) for frame in later if frame[23] == 6} == {(100001, 200001, 0x18)}
+    for frame in later:
+        packet = Ether(frame)
+        del packet[IP].payload.chksum
+        assert bytes(packet) == frame
+    load.run(seconds=5, once=1, window=8, flows=20, answers=1)  # the same ports, UDP in all of them
+    assert load.run(seconds=5, once=1, window=8, flows=20, answers=1)["bad"] == 0
+    for words in ({"tcp": 11, "size": 72}, {"tcp": 1, "size": 71}):
+        with pytest.raises(loadgen.LoadError, match="out of range"):
+            load.run(seconds=1, **words)
+
+
+@pytest.mark.parametrize("answer", [True, False])
+def test_answers_over_tcp(ends: Ends, answer: bool) -> None:
+    """What a server sends, as an answer or on its own account."""
+    wire, load = ends
+    load.run(seconds=5, once=1, window=8, flows=10, size=72, tcp=10, answers=1)
+    assert {tcp_of(frame) for frame in wire.back if frame[23] == 6} == {(200000, 100001, 0x12)}
+    wire.back.clear()
+    words = {"answers": 1, "once": 1, "window": 8} if answer else {"back": 1, "rate": 100}
+    said = load.run(seconds=1, flows=10, size=72, tcp=10, **words)
+    assert said["bad"] == said["lost"] == 0 and said["answered"] >= 10
+    assert {tcp_of(frame) for frame in wire.back if frame[23] == 6} == {(200001, 100001, 0x18)}

@@ -41,9 +41,11 @@ class Traffic:
     size: int = 60
     flows: int = 16
     scatter: bool = False  # pseudo-random ports, RFC 4814
+    tcp: int = 0  # of ten flows so many are TCP
 
     def words(self) -> dict[str, float]:
-        return {"size": self.size, "flows": self.flows} | ({"scatter": 1} if self.scatter else {})
+        more = {"scatter": 1} if self.scatter else {"tcp": self.tcp} if self.tcp else {}
+        return {"size": self.size, "flows": self.flows} | more
 
     def open_sessions(self) -> None:
         """Every flow is answered once, so that the gateway knows it from inside."""

@@ -464,17 +464,20 @@ static bool finished(const struct phase *p)
 void engine_run(const struct phase *phase)
 {
 	static unsigned servers;
+	static unsigned tcp;
 	static bool scatter;
 	struct snapshot a, b;
 	struct counts end;
 	uint64_t warm_ns, end_ns, now;
 	struct samples one_way = run.one_way, round_trip = run.round_trip;
 
-	/* Then the same flow numbers have other addresses or ports. */
-	if (phase->traffic.servers != servers || phase->traffic.scatter != scatter)
+	/* Then the same flow numbers have other addresses, ports or protocols. */
+	if (phase->traffic.servers != servers || phase->traffic.scatter != scatter ||
+	    phase->traffic.tcp != tcp)
 		hosts_forget();
 	servers = phase->traffic.servers;
 	scatter = phase->traffic.scatter;
+	tcp = phase->traffic.tcp;
 	one_way.count = round_trip.count = 0;
 	run = (struct run){.phase = phase, .making = true, .random = 0x9e3779b97f4a7c15u};
 	run.one_way = one_way;

@@ -105,6 +105,8 @@ static void parse_word(struct phase *p, const char *key, const char *value)
 		p->traffic.servers = n;
 	else if (strcmp(key, "size") == 0)
 		p->traffic.size = n;
+	else if (strcmp(key, "tcp") == 0)
+		p->traffic.tcp = n;
 	else
 		fprintf(stderr, "gen: unknown key %s\n", key);
 }
@@ -115,7 +117,10 @@ static bool sensible(const struct phase *p)
 	/* The same packet is longer than in IPv4: by 40 bytes in a tunnel, by 20 in IPv6. */
 	unsigned more = plan.mode == MODE_6TO4 ? 40 : is_translated() ? 20 : 0;
 	unsigned room = FRAME_MAX - more;
+	bool plain = plan.mode == MODE_NAT || plan.mode == MODE_ROUTE || plan.mode == MODE_WIRE;
 
+	if (t->tcp > 0 && (!plain || t->tcp > 10 || t->size < TCP_FRAME_MIN))
+		return false;
 	return t->flows > 0 && t->servers > 0 && t->servers < 200 && t->size >= FRAME_MIN &&
 	       t->size <= room && p->window > 0 && p->window <= QUEUE / 2 &&
 	       !((p->both || p->back) && (p->answers || p->once)) && t->flows <= FLOWS_MAX &&

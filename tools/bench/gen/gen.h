@@ -24,7 +24,7 @@
 #include <stdint.h>
 
 enum { LAN, WAN, SIDES };
-enum { FRAME_MAX = 1514, FRAME_MIN = 60, BURST = 32, QUEUE = 4096 };
+enum { FRAME_MAX = 1514, FRAME_MIN = 60, TCP_FRAME_MIN = 72, BURST = 32, QUEUE = 4096 };
 enum { FLOWS_MAX = 1 << 20, SAMPLES_MAX = 1 << 21 };
 
 struct frame {
@@ -85,8 +85,9 @@ struct traffic {
 	unsigned first; /* number of the first flow */
 	unsigned servers;
 	unsigned size; /* bytes of a frame, without check sequence */
-	bool scatter;  /* pseudo-random ports on both sides (RFC 4814, section 4.5) */
-	bool fresh;    /* DNS: names that were never queried */
+	unsigned tcp; /* of ten flows so many are TCP, the others UDP; only where IPv4 stays IPv4 */
+	bool scatter; /* pseudo-random ports on both sides (RFC 4814, section 4.5) */
+	bool fresh;   /* DNS: names that were never queried */
 };
 
 struct flow {

@@ -10,6 +10,10 @@
  * number within the flow and the time it left; an answer is the same packet as a reply, with
  * another mark.
  *
+ * A connection of TCP begins with a SYN and is answered with a SYN of the server. All later
+ * segments repeat the first bytes, as after a loss, so that each is within the windows that a
+ * gateway knows, however few are answered.
+ *
  * Of a request only its number is stored: a received packet must agree with the addresses that it
  * contains. The external port is learnt from the first packet that passed and must not change
  * afterwards.
@@ -24,11 +28,17 @@ struct flow flows[FLOWS_MAX];
 
 static const char *complaint = "";
 
-/* The sum over pseudo-header, UDP header and data; only the first bytes of the data are not 0. */
-static uint32_t udp_sum(const uint8_t *ip, unsigned len)
+static unsigned l4_head(const uint8_t *ip)
 {
-	unsigned used = UDP + sizeof(struct payload);
-	uint32_t sum = 17 + len;
+	return ip[9] == PROTO_TCP ? TCP : UDP;
+}
+
+/* The sum over pseudo-header, UDP or TCP header and data; only the first bytes of the data are not
+ * 0. */
+static uint32_t l4_sum(const uint8_t *ip, unsigned len)
+{
+	unsigned used = l4_head(ip) + sizeof(struct payload);
+	uint32_t sum = ip[9] + len;
 
 	sum = add_words(sum, ip + 12, 8);
 	return add_words(sum, ip + IP, len < used ? len : used);
@@ -109,16 +119,48 @@ static struct ends ends_of(const struct traffic *t, unsigned number)
 	return e;
 }
 
+static unsigned proto_of(const struct traffic *t, unsigned number)
+{
+	return number % 10 < t->tcp ? PROTO_TCP : PROTO_UDP;
+}
+
+/* Computes the checksum behind an IPv4 header. */
+static void put_l4_sum(uint8_t *ip)
+{
+	unsigned len = get16(ip + 2) - IP;
+	uint8_t *sum = ip + IP + (ip[9] == PROTO_TCP ? 16 : 6);
+
+	put16(sum, 0);
+	put16(sum, ~fold(l4_sum(ip, len)) & 0xffff);
+	if (ip[9] == PROTO_UDP && get16(sum) == 0)
+		put16(sum, 0xffff);
+}
+
+/* The TCP header behind the ports, for a segment that opens a connection or a later one. */
+static void put_tcp(uint8_t *tcp, bool server, bool opens)
+{
+	uint32_t seq = server ? SERVER_SEQ : CLIENT_SEQ, ack = server ? CLIENT_SEQ : SERVER_SEQ;
+	bool first = opens && !server;
+
+	put32(tcp + 4, seq + !opens);
+	put32(tcp + 8, first ? 0 : ack + 1);
+	tcp[12] = TCP / 4 << 4;
+	tcp[13] = first ? SYN : opens ? SYN | ACK : PSH | ACK;
+	put16(tcp + 14, 0xffff);
+	put32(tcp + 16, 0);
+}
+
 struct head {
 	struct mac to, from;
 	uint32_t source, target;
 	unsigned source_port, target_port;
+	unsigned proto;
+	bool server, opens; /* TCP */
 };
 
 static void build(struct frame *f, const struct head *h, const struct payload *p, unsigned size)
 {
-	uint8_t *d = f->data, *ip = d + ETH, *udp = ip + IP;
-	unsigned udp_len = size - ETH - IP;
+	uint8_t *d = f->data, *ip = d + ETH, *l4 = ip + IP;
 
 	f->len = size;
 	memcpy(d, h->to.b, 6);
@@ -127,18 +169,20 @@ static void build(struct frame *f, const struct head *h, const struct payload *p
 	put16(ip, 0x4500);
 	put16(ip + 2, size - ETH);
 	put32(ip + 4, 0x00004000); /* no ID, do not fragment */
-	put32(ip + 8, TTL << 24 | 17 << 16);
+	put32(ip + 8, TTL << 24 | h->proto << 16);
 	put32(ip + 12, h->source);
 	put32(ip + 16, h->target);
 	put16(ip + 10, ~fold(add_words(0, ip, IP)) & 0xffff);
-	put16(udp, h->source_port);
-	put16(udp + 2, h->target_port);
-	put16(udp + 4, udp_len);
-	put16(udp + 6, 0);
-	memcpy(udp + UDP, p, sizeof(*p));
-	put16(udp + 6, ~fold(udp_sum(ip, udp_len)) & 0xffff);
-	if (get16(udp + 6) == 0)
-		put16(udp + 6, 0xffff);
+	put16(l4, h->source_port);
+	put16(l4 + 2, h->target_port);
+	if (h->proto == PROTO_TCP)
+		put_tcp(l4, h->server, h->opens);
+	else
+		put16(l4 + 4, size - ETH - IP);
+	memcpy(l4 + l4_head(ip), p, sizeof(*p));
+	/* A longer header in the same place may have left something behind the payload. */
+	memset(l4 + l4_head(ip) + sizeof(*p), 0, TCP - UDP);
+	put_l4_sum(ip);
 }
 
 void hosts_build(struct frame *f, const struct traffic *t, unsigned number, uint64_t now)
@@ -161,6 +205,8 @@ void hosts_build(struct frame *f, const struct traffic *t, unsigned number, uint
 	        .target = e.server,
 	        .source_port = e.port,
 	        .target_port = e.server_port,
+	        .proto = proto_of(t, number),
+	        .opens = p.seq == 1,
 	};
 
 	build(f, &h, &p, t->size);
@@ -183,16 +229,18 @@ void hosts_build_back(struct frame *f, const struct traffic *t, unsigned number,
 	        .target = nat ? plan.external : e.client,
 	        .source_port = e.server_port,
 	        .target_port = nat ? flows[number].external_port : e.port,
+	        .proto = proto_of(t, number),
+	        .server = true,
 	};
 
 	build(f, &h, &p, t->size);
 }
 
-/* The server's answer: source and destination are exchanged, which does not change checksums. */
+/* The server's answer: source and destination are exchanged. */
 void hosts_answer(const struct frame *in, struct frame *out)
 {
 	const uint8_t *d = in->data;
-	uint8_t *o = out->data;
+	uint8_t *o = out->data, *ip = o + ETH;
 	uint16_t mark = MARK_ANSWER;
 
 	if (is_six(WAN)) {
@@ -203,18 +251,17 @@ void hosts_answer(const struct frame *in, struct frame *out)
 	memcpy(o, d, in->len);
 	memcpy(o, d + 6, 6);
 	memcpy(o + 6, d, 6);
-	memcpy(o + ETH + 12, d + ETH + 16, 4);
-	memcpy(o + ETH + 16, d + ETH + 12, 4);
-	o[ETH + 8] = TTL;
-	put16(o + ETH + 10, 0);
-	put16(o + ETH + 10, ~fold(add_words(0, o + ETH, IP)) & 0xffff);
-	memcpy(o + ETH + IP, d + ETH + IP + 2, 2);
-	memcpy(o + ETH + IP + 2, d + ETH + IP, 2);
-	memcpy(o + DATA, &mark, sizeof(mark));
-	put16(o + ETH + IP + 6, 0);
-	put16(o + ETH + IP + 6, ~fold(udp_sum(o + ETH, get16(o + ETH + IP + 4))) & 0xffff);
-	if (get16(o + ETH + IP + 6) == 0)
-		put16(o + ETH + IP + 6, 0xffff);
+	memcpy(ip + 12, d + ETH + 16, 4);
+	memcpy(ip + 16, d + ETH + 12, 4);
+	ip[8] = TTL;
+	put16(ip + 10, 0);
+	put16(ip + 10, ~fold(add_words(0, ip, IP)) & 0xffff);
+	memcpy(ip + IP, d + ETH + IP + 2, 2);
+	memcpy(ip + IP + 2, d + ETH + IP, 2);
+	if (ip[9] == PROTO_TCP)
+		put_tcp(ip + IP, true, ip[IP + 13] & SYN);
+	memcpy(ip + IP + l4_head(ip), &mark, sizeof(mark));
+	put_l4_sum(ip);
 }
 
 /* ---- ARP ---- */
@@ -297,10 +344,12 @@ static struct arrival bad(const char *why)
 static const uint8_t *payload_of(const struct frame *f)
 {
 	const uint8_t *ip = f->data + ETH;
-	bool ours = f->len >= DATA + sizeof(struct payload) && get16(f->data + 12) == 0x0800 &&
-	            ip[0] == 0x45 && ip[9] == 17;
 
-	return ours ? f->data + DATA : NULL;
+	if (f->len < FRAME_MIN || get16(f->data + 12) != 0x0800 || ip[0] != 0x45 ||
+	    (ip[9] != PROTO_UDP && ip[9] != PROTO_TCP) ||
+	    f->len < ETH + IP + l4_head(ip) + sizeof(struct payload))
+		return NULL;
+	return ip + IP + l4_head(ip);
 }
 
 static struct arrival check_request(const struct frame *f, const struct ends *e, struct flow *flow)
@@ -343,8 +392,8 @@ static const char *wrong(int side, const struct frame *f, const struct traffic *
 		return "length";
 	if (fold(add_words(0, ip, IP)) != 0xffff)
 		return "IPv4 checksum";
-	if (fold(udp_sum(ip, get16(ip + IP + 4))) != 0xffff)
-		return "UDP checksum";
+	if (fold(l4_sum(ip, t->size - ETH - IP)) != 0xffff)
+		return "checksum behind the IPv4 header";
 	if (ip[8] != TTL - plan.hops)
 		return "TTL";
 	if ((get16(ip + 6) & 0x3fff) != 0)
@@ -359,6 +408,8 @@ static struct arrival check_plain(int side, const struct frame *f, const struct 
 
 	if (why != NULL)
 		return bad(why);
+	if (f->data[ETH + 9] != proto_of(t, (unsigned)(flow - flows)))
+		return bad("protocol");
 	return side == WAN ? check_request(f, e, flow) : check_answer(f, e);
 }
 

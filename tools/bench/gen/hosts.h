@@ -15,13 +15,21 @@ enum {
 	ETH = 14,
 	IP = 20,
 	UDP = 8,
-	DATA = ETH + IP + UDP,
+	TCP = 20,
+	DATA = ETH + IP + UDP, /* of a datagram */
 	ARP_LEN = 28,
 	IP6 = 40,
 	FIRST_PORT = 1024,
 	SERVER_PORT = 7000,
 	SERVER_PORTS = 49151, /* RFC 4814, section 4.5: from 1 */
 	TTL = 64,
+	PROTO_TCP = 6,
+	PROTO_UDP = 17,
+	SYN = 0x02,
+	PSH = 0x08,
+	ACK = 0x10,
+	CLIENT_SEQ = 100000, /* of the SYN; every later segment repeats the first byte behind it */
+	SERVER_SEQ = 200000,
 	MARK_REQUEST = 0xb6a1,
 	MARK_ANSWER = 0xb6a2,
 };
