@@ -89,8 +89,8 @@ CANNOT = {
     "DNS-loop": "how either would do on four ARM cores.",
 }
 RFC_WORDS = (
-    "The paper does not give the sizes of its frames; ours have 72 bytes, in 20 flows. A connection of ours is opened and"
-    " then repeats one segment, which is not answered."
+    "The paper does not give the sizes of its frames; ours have 72 bytes, in 20 flows. A connection of ours is opened"
+    " and then repeats one segment, which is not answered."
 )
 CALLS = (
     "Twenty calls of 5 seconds of sipp with G.711 in place of one call of three minutes; jitter is RFC 3550's mean."
