@@ -140,7 +140,7 @@ def test_mixed_cards_of_each_function(track_lab: Callable[[Lab], None], kind: ty
 
 # Hosts with ECN (RFC 3168): the receiver's kernel marks some of what arrives, and both count the flag CWR.
 ECN_RULES = """
-table ip ecn {
+table ip marks {
     counter cwr {}
     chain in {
         type filter hook prerouting priority 0
@@ -150,7 +150,7 @@ table ip ecn {
 }
 """
 ECN_COUNT = """
-table ip ecn {
+table ip marks {
     counter cwr {}
     chain out {
         type filter hook postrouting priority 0
@@ -173,9 +173,9 @@ def test_congestion_is_answered_once(make_lab: Callable[..., Lab], cards: tuple[
     for host, rules in ((lab.lan, ECN_COUNT), (lab.wan, ECN_RULES)):
         host.sysctl("ipv4.tcp_ecn", 1)
         host.run("nft", "-f", "-", stdin=rules.encode())
-    seen = watched(lab, 64, True, 60)
+    seen = watched(lab, 32, True, 60)
     sent_cwr, got_cwr = count_cwr(lab.lan), count_cwr(lab.wan)
-    assert 0 < sent_cwr / 2 < got_cwr <= sent_cwr  # a lost segment is sent again without it
+    assert 0 < 0.8 * sent_cwr <= got_cwr <= sent_cwr  # a lost segment is sent again without it
     assert (seen.cwr > 0) == (cards == ("virtio", "virtio"))
     lab.check_no_leak(free)
 

@@ -108,7 +108,7 @@ def test_an_open_phase_loses_what_the_guest_has_no_room_for(ends: Ends) -> None:
     wire.sockets["lan"].sendto(asks.ljust(60, b"\0"), str(wire.folder / "wire-lan-gen"))
     said = load.run(seconds=1, rate=400, open=1)
     due = 400 * said["seconds"]
-    assert due - 10 <= said["sent"] + said["behind"] <= due + 2 and said["lost"] == said["sent"]
+    assert due - 40 <= said["sent"] + said["behind"] <= due + 2 and said["lost"] == said["sent"]
     assert said["refused"] >= said["sent"] - 50  # the rest stands in the kernel's queue
     assert said["behind"] < 150  # a refused packet does not delay the next one
     wire.stuck = False
@@ -229,8 +229,8 @@ def test_some_flows_are_tcp(ends: Ends) -> None:
         packet = Ether(frame)
         del packet[IP].payload.chksum
         assert bytes(packet) == frame
-    load.run(seconds=5, once=1, window=8, flows=20, answers=1)  # the same ports, UDP in all of them
-    assert load.run(seconds=5, once=1, window=8, flows=20, answers=1)["bad"] == 0
+    said = load.run(seconds=5, once=1, window=8, flows=20, answers=1)  # the same ports, UDP in all of them
+    assert said["answered"] == 20 and said["bad"] == 0
     for words in ({"tcp": 11, "size": 72}, {"tcp": 1, "size": 71}):
         with pytest.raises(loadgen.LoadError, match="out of range"):
             load.run(seconds=1, **words)

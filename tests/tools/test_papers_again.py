@@ -7,6 +7,7 @@ import contextlib
 import importlib.machinery
 import importlib.util
 import sys
+from collections.abc import Iterator
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
@@ -60,6 +61,10 @@ class Gateway:
     def empty(self) -> Gateway:
         self.emptied += 1
         return self
+
+    def tell(self, command: str) -> None:
+        assert command == "forget"
+        self.table += 10 if self.table else 0  # what was lost is not lost again
 
 
 def traffic(gateway: Gateway) -> procedures.Traffic:
@@ -348,9 +353,32 @@ def test_no_loss_at_all_is_measured() -> None:
     assert page.verdict(theirs, ours) == "no difference here"
 
 
+def test_table_vii_measures_what_the_page_shows(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A connection that did not open is opened again; where none opens, the row says so."""
+    tables = {"nat": 0, "linux-nat": 15}
+    gateways = {row: Gateway(3000, table=table) for row, table in tables.items()}
+
+    @contextlib.contextmanager
+    def sessions(*_: object) -> Iterator[list[Any]]:
+        yield [SimpleNamespace(guest=SimpleNamespace(row=guest.ROWS[row]), load=gateways[row]) for row in tables]
+
+    monkeypatch.setattr(generated, "sessions", sessions)
+    bench = generated.Bench(EFFORTS["quick"], Path(), Path(), lambda role: None, (0, 1))  # type: ignore[arg-type, return-value]
+    found = generated.processed(bench)
+    shown = [one for one in COMPARISONS if one.part == "VII"]
+    assert {one.what for one in found} == {one.what for one in shown} | {one.scale for one in shown if one.scale}
+    for one in shown:
+        values = {each.x: each.value for each in found if (each.row, each.what) == ("linux-nat", one.what)}
+        factor = 3000 / {"": 9565, " of the mix": 9522}[" of the mix" * ("mix" in one.what)] if one.scale else 1
+        for x, value in values.items():
+            assert value == pytest.approx(min(x * factor, 3000), rel=0.01)
+    void = [one.void for one in found if one.row == "nat" and one.what == shown[0].what]
+    assert void == ["20 of 20 connections did not open"]
+
+
 def test_a_plateau_is_compared_by_its_height() -> None:
     """Table VII: most points are where neither is full."""
-    one = comparison("processed/s, rates scaled")
+    one = comparison("processed at scaled rates, packets/s")
     limits = {"nat": 50_000, "linux-nat": 9_565}
     found = Findings([
         Figure("VII", row, one.what, x, 0, min(x, limit))

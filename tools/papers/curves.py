@@ -58,7 +58,7 @@ def _pairs(listed: list[Line], ours: bool) -> list[Point]:
 
 def draw(found: Findings, folder: Path) -> dict[str, str]:
     """Writes a PNG and an SVG file for each comparison that has figures of ours; gives the PNG's name in the folder by
-    the comparison's title. Gives nothing if matplotlib is missing."""
+    the comparison's title. Removes those of an earlier page. Gives nothing if matplotlib is missing."""
     try:
         import matplotlib  # pylint: disable=import-outside-toplevel
 
@@ -94,4 +94,7 @@ def draw(found: Findings, folder: Path) -> dict[str, str]:
         figure.savefig(folder / "loss-by-rate.svg", metadata={"Date": None})
         pyplot.close(figure)
         written[LOSSES] = "loss-by-rate.png"
+    for old in folder.glob("*.*"):
+        if f"{old.stem}.png" not in written.values():
+            old.unlink()
     return written

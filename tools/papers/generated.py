@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: BSD-2-Clause
-"""The parts that a load generator measures: packets of UDP, and queries to DNS64 servers. The guests of a part run side
-by side, and each repetition measures them in turn."""
+"""The parts that a load generator measures: packets of UDP and TCP, and queries to DNS64 servers. The guests of a part
+run side by side, and each repetition measures them in turn."""
 
 from __future__ import annotations
 
@@ -151,24 +151,32 @@ def processed(bench: Bench) -> list[Figure]:
     def traffic(session: measure.Session, mix: str) -> Traffic:
         return Traffic(session.load, TCP_FRAME, 20, tcp=MIXES[mix][0])
 
-    def series(alive: list[measure.Session], mix: str, what: str, factor: float, run: int) -> None:
-        for session in alive:
+    def opened(session: measure.Session, mix: str, what: str, run: int) -> bool:
+        try:
             traffic(session, mix).open_sessions()
-        for rate in rates:
-            for session in alive:
+        except ERRORS as error:
+            add(session.guest.row.name, what, 0, run, float("nan"), str(error).splitlines()[0])
+            return False
+        return True
 
-                def count(one: measure.Session = session, offered: float = rate * factor) -> float:
-                    result = traffic(one, mix).offered(offered, bench.effort.seconds)
-                    sent, missing = int(result["sent"]), int(result["lost"]) + int(result["bad"])
-                    if not procedures.kept_up(result, offered):
-                        raise NoRate(f"the generator sent {sent / float(result['seconds']):.0f}/s")
-                    return (sent - missing) / float(result["seconds"])
+    def series(alive: list[measure.Session], mix: str, title: str, factor: float, run: int) -> None:
+        what = f"{title}{mix}, packets/s"
+        ready = [session for session in alive if opened(session, mix, what, run)]
+        for rate, session in itertools.product(rates, ready):
 
-                attempt(session, add, what + mix, rate, run, count)
+            def count(one: measure.Session = session, offered: float = rate * factor) -> float:
+                result = traffic(one, mix).offered(offered, bench.effort.seconds)
+                if not procedures.kept_up(result, offered):
+                    raise NoRate(f"the generator sent {procedures.offered_rate(result):.0f}/s")
+                if int(result["bad"]) > 0:
+                    raise NoRate(f"{result['bad']} wrong packets: {result['complaint']}")
+                return (int(result["sent"]) - int(result["lost"])) / float(result["seconds"])
+
+            attempt(session, add, what, rate, run, count)
 
     with sessions(bench, "e1000", "dgram", rows, add) as alive:
         for run, mix in itertools.product(range(bench.effort.runs), MIXES):
-            series(alive, mix, "processed/s, the paper's rates", 1, run)
+            series(alive, mix, "processed at the paper's rates", 1, run)
     with sessions(bench, "virtio-net-pci", "vhost", rows, add) as alive:
         linux = [one for one in alive if one.guest.row.linux or bench.interfaces]
         for mix, (_, paper_most) in MIXES.items() if linux else ():
@@ -180,7 +188,7 @@ def processed(bench: Bench) -> list[Figure]:
 
             most = attempt(linux[0], add, f"most processed{mix}, packets/s", 0, 0, most_of)
             for run in range(bench.effort.runs if most > 0 else 0):
-                series(alive, mix, "processed/s, rates scaled", most / paper_most, run)
+                series(alive, mix, "processed at scaled rates", most / paper_most, run)
     return figures
 
 

@@ -199,7 +199,10 @@ def call(
 
 
 def _tshark(*words: str) -> str:
-    done = subprocess.run(["tshark", "-n", *words], capture_output=True, text=True, check=False, timeout=120)
+    try:
+        done = subprocess.run(["tshark", "-n", *words], capture_output=True, text=True, check=False, timeout=120)
+    except subprocess.TimeoutExpired:
+        raise CommandFailed("tshark: it did not end within two minutes") from None
     return done.stdout
 
 

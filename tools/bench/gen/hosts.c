@@ -37,7 +37,7 @@ static unsigned l4_head(const uint8_t *ip)
  * 0. */
 static uint32_t l4_sum(const uint8_t *ip, unsigned len)
 {
-	unsigned used = l4_head(ip) + sizeof(struct payload);
+	unsigned used = l4_head(ip) + (unsigned)sizeof(struct payload);
 	uint32_t sum = ip[9] + len;
 
 	sum = add_words(sum, ip + 12, 8);
