@@ -117,8 +117,8 @@ def _processed() -> tuple[Comparison, ...]:
             Comparison(
                 "VII", f"the same, rates scaled to our Linux guest, {title}", name, x,
                 "offered, packets/s of the paper", columns, "VII", f"processed at scaled rates{mix}, packets/s", NAT,
-                False, RFC_WORDS + " Every rate is multiplied by the most that our Linux guest processes, divided by the"
-                f" {most} of the paper's Linux. This is over vhost-user.", plateau=True,
+                False, RFC_WORDS + " Every rate is multiplied by the most that our Linux guest processes, divided by"
+                f" the {most} of the paper's Linux. This is over vhost-user.", plateau=True,
                 scale=f"most processed{mix}, packets/s",
             ),
         ]  # fmt: skip
