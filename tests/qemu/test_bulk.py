@@ -138,26 +138,18 @@ def test_mixed_cards_of_each_function(track_lab: Callable[[Lab], None], kind: ty
         lab.check_no_leak(free, 5)
 
 
-# Hosts with ECN (RFC 3168): the receiver's kernel marks some of what arrives, and both count the flag CWR.
-ECN_RULES = """
-table ip marks {
-    counter cwr {}
-    chain in {
-        type filter hook prerouting priority 0
-        tcp dport 5001 tcp flags & (cwr | syn) == cwr counter name cwr
-        tcp dport 5001 ip ecn ect0 numgen inc mod 50 0 ip ecn set ce
-    }
-}
-"""
-ECN_COUNT = """
-table ip marks {
-    counter cwr {}
-    chain out {
-        type filter hook postrouting priority 0
-        tcp dport 5001 tcp flags & (cwr | syn) == cwr counter name cwr
-    }
-}
-"""
+def use_ecn(host: Namespace, hook: str, mark: str = "") -> None:
+    """The host has ECN (RFC 3168), counts the flag CWR at a hook of its kernel, and `mark` is a further rule there."""
+    host.sysctl("ipv4.tcp_ecn", 1)
+    host.run("nft", "-f", "-", stdin=f"""
+        table ip marks {{
+            counter cwr {{}}
+            chain seen {{
+                type filter hook {hook} priority 0
+                tcp dport {PORT} tcp flags & (cwr | syn) == cwr counter name cwr
+                {mark}
+            }}
+        }}""".encode())
 
 
 def count_cwr(host: Namespace) -> int:
@@ -170,9 +162,8 @@ def test_congestion_is_answered_once(make_lab: Callable[..., Lab], cards: tuple[
     """CWR, which a sender sets once for each mark of congestion, arrives as often as it was sent: in the first segment
     of a super-segment alone, whether the gateway cuts it or the receiver's kernel."""
     lab, free = boot(make_lab, cards)
-    for host, rules in ((lab.lan, ECN_COUNT), (lab.wan, ECN_RULES)):
-        host.sysctl("ipv4.tcp_ecn", 1)
-        host.run("nft", "-f", "-", stdin=rules.encode())
+    use_ecn(lab.lan, "postrouting")
+    use_ecn(lab.wan, "prerouting", f"tcp dport {PORT} ip ecn ect0 numgen inc mod 50 0 ip ecn set ce")
     seen = watched(lab, 32, True, 60)
     sent_cwr, got_cwr = count_cwr(lab.lan), count_cwr(lab.wan)
     assert 0 < 0.8 * sent_cwr <= got_cwr <= sent_cwr  # a lost segment is sent again without it
