@@ -463,27 +463,23 @@ static bool finished(const struct phase *p)
 
 void engine_run(const struct phase *phase)
 {
-	static unsigned servers;
-	static unsigned tcp;
-	static bool scatter;
+	static struct traffic before;
+	const struct traffic *t = &phase->traffic;
 	struct snapshot a, b;
 	struct counts end;
 	uint64_t warm_ns, end_ns, now;
 	struct samples one_way = run.one_way, round_trip = run.round_trip;
 
 	/* Then the same flow numbers have other addresses, ports or protocols. */
-	if (phase->traffic.servers != servers || phase->traffic.scatter != scatter ||
-	    phase->traffic.tcp != tcp)
+	if (t->servers != before.servers || t->scatter != before.scatter || t->tcp != before.tcp)
 		hosts_forget();
-	servers = phase->traffic.servers;
-	scatter = phase->traffic.scatter;
-	tcp = phase->traffic.tcp;
+	before = *t;
 	one_way.count = round_trip.count = 0;
 	run = (struct run){.phase = phase, .making = true, .random = 0x9e3779b97f4a7c15u};
 	run.one_way = one_way;
 	run.round_trip = round_trip;
 	if (phase->open)
-		hosts_in_order(&phase->traffic);
+		hosts_in_order(t);
 	now = run.arrival_ns[LAN] = run.arrival_ns[WAN] = clock_ns();
 	pace(phase->rate, now);
 	if (phase->then > 0)
