@@ -163,8 +163,8 @@ def test_vlans(card: str, vlan_lab: VlanLab) -> None:
     free = lab.packets_free()
     lab.wait_ping()
     for size in (0, 1, 14, 18, 56, 1468, 1471, 1472):
-        said = lab.lan.run("ping", "-n", "-c3", "-i0.02", "-w10", "-M", "do", "-s", str(size), net.FAR_SERVER).stdout
-        assert " 3 received" in said, (card, size, said)  # a fourth may be on its way
+        # With a deadline it sends until three have come back, and fails if they do not.
+        lab.lan.run("ping", "-n", "-c3", "-i0.02", "-w10", "-M", "do", "-s", str(size), net.FAR_SERVER)
     check_no_errors(lab)
     stats = lab.console.stats()
     assert not any(stats.get(f'drop{{reason="{reason}"}}') for reason in ("vlan", "vlan-nested", "offload"))
