@@ -4,8 +4,6 @@
 from __future__ import annotations
 
 import contextlib
-import importlib.machinery
-import importlib.util
 import sys
 from collections.abc import Iterator
 from pathlib import Path
@@ -23,6 +21,9 @@ import generated  # noqa: E402
 import guest  # noqa: E402
 import page  # noqa: E402
 import procedures  # noqa: E402
+import resolver  # noqa: E402
+import rfc  # noqa: E402
+import traffic as traffics  # noqa: E402
 import voip  # noqa: E402
 from paper import COMPARISONS, Transcript, wrong  # noqa: E402
 from results import EFFORTS, Figure, Findings, Shelf, Units, digest, duration, number  # noqa: E402
@@ -67,8 +68,8 @@ class Gateway:
         self.table += 10 if self.table else 0  # what was lost is not lost again
 
 
-def traffic(gateway: Gateway) -> procedures.Traffic:
-    return procedures.Traffic(gateway)  # type: ignore[arg-type]
+def traffic(gateway: Gateway) -> traffics.Traffic:
+    return traffics.Traffic(gateway)  # type: ignore[arg-type]
 
 
 def rates(gateway: Gateway) -> list[float]:
@@ -112,9 +113,9 @@ def test_a_generator_that_is_too_slow_finds_no_higher_rate() -> None:
 
 def test_a_trial_is_repeated_once_when_the_generator_was_late() -> None:
     results = [{"sent": 50, "seconds": 1, "lost": 0, "bad": 0}, {"sent": 100, "seconds": 1, "lost": 0, "bad": 0}]
-    assert procedures.trial(lambda: results.pop(0), 100)["sent"] == 100 and not results
+    assert traffics.trial(lambda: results.pop(0), 100)["sent"] == 100 and not results
     results = [{"sent": 50, "seconds": 1, "lost": 1, "bad": 0}, {}]
-    assert procedures.trial(lambda: results.pop(0), 100)["lost"] == 1 and len(results) == 1
+    assert traffics.trial(lambda: results.pop(0), 100)["lost"] == 1 and len(results) == 1
 
 
 def test_a_last_trial_that_fails_lowers_the_rate() -> None:
@@ -125,9 +126,9 @@ def test_a_last_trial_that_fails_lowers_the_rate() -> None:
 
 
 def test_no_rate_without_loss() -> None:
-    with pytest.raises(procedures.NoRate, match="loss even at"):
+    with pytest.raises(traffics.NoRate, match="loss even at"):
         procedures.search(100_000, lambda rate, seconds: False, DEFAULT)
-    with pytest.raises(procedures.NoRate, match="loss in every trial of 10 s"):
+    with pytest.raises(traffics.NoRate, match="loss in every trial of 10 s"):
         procedures.search(100_000, lambda rate, seconds: seconds < 10, DEFAULT)
 
 
@@ -157,13 +158,13 @@ def test_recovery() -> None:
     gateway = Gateway(1000)
     assert procedures.recovery(traffic(gateway), DEFAULT, 1000) == 12.5
     assert gateway.trials[-1]["rate"] == pytest.approx(1100) and gateway.trials[-1]["then"] == 500
-    with pytest.raises(procedures.NoRate, match="nothing was lost"):
+    with pytest.raises(traffics.NoRate, match="nothing was lost"):
         procedures.recovery(traffic(Gateway(2000)), DEFAULT, 1000)
 
 
 def test_the_most_that_is_processed_comes_from_open_trials() -> None:
     gateway = Gateway(1000)
-    assert procedures.most_processed(traffic(gateway), DEFAULT) == pytest.approx(1000, rel=0.01)
+    assert traffics.most_processed(traffic(gateway), DEFAULT) == pytest.approx(1000, rel=0.01)
     assert max(rates(gateway)) > 1500
 
 
@@ -195,7 +196,7 @@ def test_capacity(table: int, held: int | None) -> None:
         return procedures.proved(Gateway(1000, table=table), many)  # type: ignore[arg-type]
 
     if held is None:
-        with pytest.raises(procedures.NoRate):
+        with pytest.raises(traffics.NoRate):
             procedures.capacity(prove, 1000)
     else:
         assert held * 0.98 <= procedures.capacity(prove, 1000) <= held
@@ -208,16 +209,16 @@ def test_dns_search() -> None:
             assert "rate" not in words or words["open"] == 1
             return said | {"answered": self.limit * said["seconds"]} if "rate" not in words else said
 
-    found = generated.all_answered(Server(8542), DEFAULT, 0)  # type: ignore[arg-type]
+    found = resolver.all_answered(Server(8542), DEFAULT, 0)  # type: ignore[arg-type]
     assert 8370 <= found <= 8542
-    assert generated.all_answered(Server(8542, most=4000), DEFAULT, 0) <= 4000  # type: ignore[arg-type]
+    assert resolver.all_answered(Server(8542, most=4000), DEFAULT, 0) <= 4000  # type: ignore[arg-type]
 
 
 @pytest.mark.parametrize(("asked", "sent", "kept"), [
     (100, 200, True), (100, 196, False), (1, 1, True), (1000, 1970, False),
 ])  # fmt: skip
 def test_whether_the_generator_kept_up(asked: float, sent: int, kept: bool) -> None:
-    assert procedures.kept_up({"sent": sent, "seconds": 2}, asked) is kept
+    assert traffics.kept_up({"sent": sent, "seconds": 2}, asked) is kept
 
 
 # ---- what is kept, and the page ----
@@ -230,13 +231,14 @@ def figure(row: str, value: float, x: float = 8, run: int = 0, void: str = "") -
 def test_kept_parts_belong_to_an_image_and_an_effort_and_programs(tmp_path: Path) -> None:
     image = tmp_path / "image"
     image.write_bytes(b"one")
-    shelf = Shelf(tmp_path / "kept", image, DEFAULT, "p")
+    shelf = Shelf(tmp_path / "kept", image, DEFAULT, {"VI": "p", "V-rtt": "p"})
     shelf.put("VI", [figure("nat", 1.0)], (0.5, 0.25))
     assert shelf.get("VI") == [figure("nat", 1.0)] and shelf.get("V-rtt") is None and shelf.busy("VI") == (0.5, 0.25)
-    assert Shelf(tmp_path / "kept", image, EFFORTS["quick"], "p").get("VI") is None
-    assert Shelf(tmp_path / "kept", image, DEFAULT, "q").get("VI") is None
+    assert Shelf(tmp_path / "kept", image, DEFAULT, {"VI": "p", "V-rtt": "q"}).get("VI")
+    assert Shelf(tmp_path / "kept", image, EFFORTS["quick"], {"VI": "p"}).get("VI") is None
+    assert Shelf(tmp_path / "kept", image, DEFAULT, {"VI": "q"}).get("VI") is None
     image.write_bytes(b"two")
-    assert Shelf(tmp_path / "kept", image, DEFAULT, "p").get("VI") is None
+    assert Shelf(tmp_path / "kept", image, DEFAULT, {"VI": "p"}).get("VI") is None
 
 
 def test_programs_have_a_digest(tmp_path: Path) -> None:
@@ -248,7 +250,7 @@ def test_programs_have_a_digest(tmp_path: Path) -> None:
 
 
 def test_an_interrupted_part_goes_on_after_its_last_unit(tmp_path: Path) -> None:
-    shelf = Shelf(tmp_path, tmp_path / "image", DEFAULT)
+    shelf = Shelf(tmp_path, tmp_path / "image", DEFAULT, {})
     units = Units(shelf, "8219")
     units.do("nat 64 0", lambda: [figure("nat", 1.0)])
 
@@ -285,20 +287,20 @@ def test_rfc_8219_goes_on_with_the_unit_that_was_under_way(tmp_path: Path, monke
         started.extend(rows)
         yield [SimpleNamespace(guest=SimpleNamespace(row=guest.ROWS[row]), load=kind(5000)) for row in rows]
 
-    monkeypatch.setattr(generated, "sessions", sessions)
-    shelf = Shelf(tmp_path, tmp_path / "image", EFFORTS["quick"])
+    monkeypatch.setattr(rfc, "sessions", sessions)
+    shelf = Shelf(tmp_path, tmp_path / "image", EFFORTS["quick"], {})
     bench = generated.Bench(EFFORTS["quick"], tmp_path, tmp_path, lambda role: None, (0, 0), None, ("nat", "linux-sit"),
                             lambda name: Units(shelf, name))  # type: ignore[arg-type, return-value]  # fmt: skip
     with pytest.raises(SystemExit):
-        generated.rfc8219(bench)
+        rfc.rfc8219(bench)
     assert started == ["nat"] and list(shelf.units("8219")) == ["nat 64 0"]
     kind = Gateway
-    found = Findings(generated.rfc8219(bench))
+    found = Findings(rfc.rfc8219(bench))
     assert started == ["nat", "nat", "linux-sit"] and found.rows("8219") == ["nat", "linux-sit"]
     for row in ("nat", "linux-sit"):
-        best = found.value("8219", row, generated.NONE_LOST, 64)
+        best = found.value("8219", row, rfc.NONE_LOST, 64)
         assert best and 4900 <= best.median <= 5001 and found.value("8219", row, "recovery, ms", 0)
-    assert len(generated.rfc8219(bench)) == len(found.figures) and len(started) == 3
+    assert len(rfc.rfc8219(bench)) == len(found.figures) and len(started) == 3
 
 
 @pytest.mark.parametrize(("seconds", "said"), [(90 * 60, "90 minutes"), (3 * 3600, "3 hours"), (4 * 86400, "4 days")])
@@ -412,7 +414,7 @@ def test_page_and_plots(tmp_path: Path) -> None:
     values = [figure("nat", 1.0), figure("linux-nat", 2.0), figure("wire", 0.5), figure("nat", 1.0, 64)]
     values += [figure("linux-nat", float("nan"), 64, void="no answer")]
     values += [Figure("8219", "nat", "loss, %", x, 0, x / 100) for x in (120, 110)]
-    values += [Figure("8219", row, generated.NONE_LOST, x, 0, 5.0) for row in ("6to4", "ivi") for x in (64, 1518)]
+    values += [Figure("8219", row, rfc.NONE_LOST, x, 0, 5.0) for row in ("6to4", "ivi") for x in (64, 1518)]
     found = Findings(values, 1, {"VI": (0.0, 0.8)})
     pictures = curves.draw(found, tmp_path)
     text = page.markdown(found, DEFAULT, "Made by a test.", pictures)
@@ -428,7 +430,7 @@ def test_page_and_plots(tmp_path: Path) -> None:
 
 
 def test_the_page_of_a_box_speaks_of_no_emulator() -> None:
-    found = Findings([Figure("8219", "target", generated.NONE_LOST, 64, 0, 5.0),
+    found = Findings([Figure("8219", "target", rfc.NONE_LOST, 64, 0, 5.0),
                       Figure("V-rtt", "target", "round trip, ms", 64, 0, 0.2)])
     text = page.markdown(found, DEFAULT, "Made by a test.", {})
     for word in ("emulator", "vhost", "Linux guest", "## Summary", "HTTP"):
@@ -458,7 +460,7 @@ def test_runs_agree_within_their_spreads(first: tuple[float, ...], second: tuple
 
 
 def test_a_figure_of_one_run_only_is_named(tmp_path: Path) -> None:
-    shelf = Shelf(tmp_path, tmp_path / "image", DEFAULT)
+    shelf = Shelf(tmp_path, tmp_path / "image", DEFAULT, {})
     shelf.put("VI", [figure("nat", 1.0), figure("wire", float("nan"), void="lost")])
     (tmp_path / "measured.json").write_text(compare.pack(shelf, ["VI"]))
     first = compare.unpack(tmp_path / "measured.json")
@@ -471,89 +473,6 @@ def test_a_figure_of_one_run_only_is_named(tmp_path: Path) -> None:
     (tmp_path / "measured.json").write_text("[]")
     with pytest.raises(ValueError, match="no figures"):
         compare.unpack(tmp_path / "measured.json")
-
-
-# ---- the program ----
-
-
-@pytest.fixture(name="program")
-def fixture_program(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Any:
-    """tools/papers/run as a module, in a folder of its own, with two parts that measure nothing."""
-    loader = importlib.machinery.SourceFileLoader("papers_run", str(ROOT / "tools" / "papers" / "run"))
-    module: Any = importlib.util.module_from_spec(importlib.util.spec_from_loader("papers_run", loader))  # type: ignore[arg-type]
-    monkeypatch.setitem(sys.modules, "papers_run", module)
-    loader.exec_module(module)
-    (tmp_path / "docs" / "papers").mkdir(parents=True)
-    (tmp_path / "docs" / "papers.md").write_text("before")
-    (tmp_path / "image").write_bytes(b"image")
-    parts = (module.Part("VI", (0, 0, 0), lambda bench: [figure("nat", 1.0)]),
-             module.Part("V-rtt", (0, 0, 0), lambda bench: [Figure("V-rtt", "nat", "round trip, ms", 64, 0, 1.0)]))
-    for name, value in {"ROOT": tmp_path, "OUT": tmp_path / "build", "PARTS": parts, "cores_in_use": lambda: (0, 0, 0),
-                        "MEASURED": tmp_path / "docs" / "papers" / "measured.json",
-                        "programs": lambda: "the same",
-                        "build_generator": lambda: tmp_path / "gen"}.items():  # fmt: skip
-        monkeypatch.setattr(module, name, value)
-    monkeypatch.setattr(module.time, "sleep", lambda seconds: None)
-    monkeypatch.setattr(module.signal, "signal", lambda number, act: None)
-    return module
-
-
-def call(program: Any, *words: str) -> int:
-    sys.argv = ["run", "--image", str(program.ROOT / "image"), *words]
-    return int(program.main())
-
-
-@pytest.fixture(autouse=True)
-def fixture_arguments(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(sys, "argv", sys.argv)
-
-
-def test_a_whole_run_writes_the_page_and_its_figures(program: Any) -> None:
-    assert call(program, "--only", "VI", "--write") == 0
-    assert (program.ROOT / "docs" / "papers.md").read_text() == "before" and not program.MEASURED.exists()
-    assert "0.210" in (program.OUT / "papers.md").read_text()
-    assert call(program, "--write") == 0
-    assert "measured.json" in (program.ROOT / "docs" / "papers.md").read_text()
-    assert call(program, "--compare", str(program.MEASURED)) == 0
-    program.MEASURED.write_text(program.MEASURED.read_text().replace("64,0,1.0", "64,0,9.0"))
-    assert call(program, "--compare", str(program.MEASURED)) == 1
-    assert call(program, "--compare", str(program.ROOT / "none")) == 2
-
-
-def test_an_interrupted_run_leaves_the_page_as_it_was(program: Any, capsys: pytest.CaptureFixture[str]) -> None:
-    def interrupted(bench: Any) -> list[Figure]:
-        program.stop_on_signal(2, None)
-        return []
-
-    whole = program.PARTS
-    program.PARTS = (whole[0], program.Part("V-rtt", (0, 0, 0), interrupted))
-    assert call(program, "--write") == 1
-    assert "interrupted (130)" in (said := capsys.readouterr().err) and "not measured: V-rtt" in said
-    assert (program.ROOT / "docs" / "papers.md").read_text() == "before"
-    program.PARTS = whole
-    assert call(program, "--write") == 0
-    assert "V-rtt, 1 of 1" in capsys.readouterr().err  # the other part was kept
-    assert (program.ROOT / "docs" / "papers.md").read_text() != "before"
-
-
-def test_a_missing_tool_is_named_before_anything_is_measured(program: Any, capsys: pytest.CaptureFixture[str]) -> None:
-    program.PARTS = (program.Part("X", (0, 0, 0), lambda bench: 1 / 0, ("sipp-that-is-missing",)),)
-    assert call(program) == 1
-    assert "X needs sipp-that-is-missing" in capsys.readouterr().err
-    assert not (program.OUT / "X.json").exists()
-
-
-def test_what_other_programs_use(program: Any) -> None:
-    """The whole machine's processor time less our own, by the time that passed."""
-    program.cores_in_use = lambda: (20.0, 150.0, 40.0)
-    assert program.others_since((10.0, 100.0, 20.0)) == 3.0
-    assert program.others_since((10.0, 140.0, 20.0)) == 0.0
-
-
-def test_rows_go_with_8219_only(program: Any, capsys: pytest.CaptureFixture[str]) -> None:
-    with pytest.raises(SystemExit):
-        call(program, "--rows", "nat")
-    assert "--rows goes with --only 8219" in capsys.readouterr().err
 
 
 # ---- calls ----

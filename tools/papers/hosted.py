@@ -17,7 +17,7 @@ import os
 import re
 import sys
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -43,6 +43,10 @@ SITE_FILES = [4, 8, 16, 32, 64, 100, 120, 150]  # tables VIII and IX, KB
 # Tables XII and XV, Mbit/s behind. Table XII ends at 90.
 LOADS = [10, 20, 30, 40, 50, 60, 70, 80, 90, 100, 120, 140, 160, 180, 200]
 START_S = 240  # on a busy machine a Linux guest needs minutes
+# The quantities of a group of fetches, of pings and of calls, in the order in which they are noted.
+FETCHED = ("connection, ms", "response, ms", "whole file, ms")
+PINGED = ("ping6, ms", "ping6 lost, %", "vCPU above idle, %", "came through, Mbit/s")
+CALLED = ("call set-up, ms", "jitter, ms", "RTP, kbit/s", "RTP lost, %", "RTP late, %", "MOS")
 FETCHES = 20
 CALL_S = 5  # length of a call
 CALL_BYTES = voip.CALLS * voip.PACKETS_S * CALL_S * (voip.RTP_BYTES + 62)  # with Ethernet, IPv6 and UDP
@@ -87,9 +91,10 @@ class Place:
         links = json.loads(self.net.server.ip("-s -j link show"))
         return sum(int(link["stats64"]["rx"]["bytes"]) for link in links if link["ifname"] != "lo")
 
-    def failed(self, what: str, x: float, run: int, error: Exception) -> None:
-        """Notes why a figure could not be measured."""
-        self.add(what, x, run, float("nan"), reason_of(error))
+    def failed(self, whats: Iterable[str], x: float, run: int, error: Exception) -> None:
+        """Notes why these quantities could not be measured."""
+        for what in whats:
+            self.add(what, x, run, float("nan"), reason_of(error))
 
 
 def reason_of(error: Exception) -> str:
@@ -171,7 +176,7 @@ def tcp_by_size(here: Place, effort: Effort) -> None:
                 moved = bulk.transfer(here.net, here.gateways[0], seconds, words)
                 here.add("TCP, Mbit/s", size, run, moved.gigabytes * 8000 / moved.seconds)
             except FAILED as error:
-                here.failed("TCP, Mbit/s", size, run, error)
+                here.failed(["TCP, Mbit/s"], size, run, error)
         here.keep()
 
 
@@ -220,11 +225,11 @@ def fetches(here: Place, files: list[int], effort: Effort, mbit: int) -> None:
                     void = behind.void()
                     if wrong or len(took) != FETCHES:
                         void = f"{wrong} of {len(took)} files incomplete"
-                    here.add("connection, ms", size, run, middle([one[0] for one in took]) * 1000, void)
-                    here.add("response, ms", size, run, middle([one[2] - one[1] for one in took]) * 1000, void)
-                    here.add("whole file, ms", size, run, middle([one[3] for one in took]) * 1000, void)
+                    values = [[one[0] for one in took], [one[2] - one[1] for one in took], [one[3] for one in took]]
+                    for what, times in zip(FETCHED, values, strict=True):
+                        here.add(what, size, run, middle(times) * 1000, void)
                 except FAILED as error:
-                    here.failed("connection, ms", size, run, error)
+                    here.failed(FETCHED, size, run, error)
             here.keep()
 
 
@@ -262,7 +267,7 @@ def pings(here: Place, effort: Effort, loads: list[float]) -> None:
                 with background(here, int(load)):
                     pings_at(here, load, run, count, idle)
             except FAILED as error:
-                here.failed("ping6, ms", load, run, error)
+                here.failed(PINGED, load, run, error)
         here.keep()
 
 
@@ -281,10 +286,11 @@ def pings_at(here: Place, load: float, run: int, count: int, idle: float) -> Non
     found = re.search(r"= [\d.]+/([\d.]+)/", said[0])
     lost = re.search(r"([\d.]+)% packet loss", said[0])
     void = behind.void() if found else "no answers"
-    here.add("ping6, ms", load, run, float(found[1]) if found else float("nan"), void)
-    here.add("ping6 lost, %", load, run, float(lost[1]) if lost else float("nan"))
-    here.add("vCPU above idle, %", load, run, max(0.0, busy - idle) * 100, void)
-    here.add("came through, Mbit/s", load, run, passed)
+    took, share, above, came = PINGED
+    here.add(took, load, run, float(found[1]) if found else float("nan"), void)
+    here.add(share, load, run, float(lost[1]) if lost else float("nan"), "" if lost else "ping says no loss")
+    here.add(above, load, run, max(0.0, busy - idle) * 100, void)
+    here.add(came, load, run, passed)
 
 
 def busy_share(here: Place, act: Callable[[], object]) -> float:
@@ -312,14 +318,11 @@ def calls(here: Place, loads: list[float], runs: int) -> None:
                     said = voip.call(caller, callee, folder, CALL_S, here.pinned())
                     void = behind.void(CALL_BYTES)
             except FAILED as error:
-                here.failed("call set-up, ms", load, run, error)
+                here.failed(CALLED, load, run, error)
                 continue
-            here.add("call set-up, ms", load, run, said.set_up_ms, void)
-            here.add("jitter, ms", load, run, said.jitter_ms, void)
-            here.add("RTP, kbit/s", load, run, said.kbit_s, void)
-            here.add("RTP lost, %", load, run, said.lost_percent, void)
-            here.add("RTP late, %", load, run, said.late_percent, void)
-            here.add("MOS", load, run, said.mos, void)
+            values = (said.set_up_ms, said.jitter_ms, said.kbit_s, said.lost_percent, said.late_percent, said.mos)
+            for what, value in zip(CALLED, values, strict=True):
+                here.add(what, load, run, value, void)
         here.keep()
 
 

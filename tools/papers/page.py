@@ -194,7 +194,7 @@ def markdown(found: Findings, effort: Effort, made: str, pictures: dict[str, str
         if not box or one.part in parts:
             text += comparison(one, found, pictures.get(one.title, ""))
     text += [] if box else inner.sections(found)
-    text += sections.rfc(found, effort, pictures)
+    text += sections.procedures(found, effort, pictures)
     text += [] if box else [*sections.others(found), *names.sections(found)]
     text += [] if box else ["## What we found wrong", "", *(f"* {line}" for line in wrong()), ""]
     voids = [f"* {part}: {reason}" for part in parts for reason in found.voids(part)]

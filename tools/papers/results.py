@@ -85,26 +85,31 @@ def digest(paths: Iterable[Path]) -> str:
 
 
 class Shelf:
-    """The kept parts; only those of the same image, programs and effort belong on one page."""
+    """The kept parts; only those of the same image and effort belong on one page, each measured by its present
+    programs, of which `programs` has the digests."""
 
-    def __init__(self, folder: Path, image: Path, effort: Effort, programs: str = "") -> None:
+    def __init__(self, folder: Path, image: Path, effort: Effort, programs: dict[str, str]) -> None:
         self.folder = folder
-        self.made_with = {"image": digest([image]), "effort": effort.name, "programs": programs}
+        self.made_with = {"image": digest([image]), "effort": effort.name}
+        self.programs = programs
         folder.mkdir(parents=True, exist_ok=True)
 
     def _path(self, part: str) -> Path:
         return self.folder / f"{part}.json"
 
+    def _made_with(self, name: str) -> dict[str, str]:
+        return self.made_with | {"programs": self.programs.get(name.removesuffix(".units"), "")}
+
     def _write(self, name: str, words: dict[str, Any]) -> None:
         fresh = self.folder / f"{name}.new"
-        fresh.write_text(json.dumps(self.made_with | words), encoding="utf-8")
+        fresh.write_text(json.dumps(self._made_with(name) | words), encoding="utf-8")
         fresh.rename(self._path(name))
 
     def _read(self, name: str) -> dict[str, Any] | None:
         if not self._path(name).exists():
             return None
         kept: dict[str, Any] = json.loads(self._path(name).read_text(encoding="utf-8"))
-        return kept if all(kept.get(key) == value for key, value in self.made_with.items()) else None
+        return kept if all(kept.get(key) == value for key, value in self._made_with(name).items()) else None
 
     def put(self, part: str, figures: list[Figure], busy: tuple[float, float] = (0, 0)) -> None:
         """Keeps the figures of a part, and how many processor cores other programs used before and meanwhile; it

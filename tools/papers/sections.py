@@ -6,7 +6,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
-import generated
+import rfc
 import guest
 import target
 from results import Effort, Findings, Value, number
@@ -50,9 +50,9 @@ def pivot(found: Findings, part: str, columns: Iterable[Column], first: str = "g
 
 
 RATES: tuple[tuple[str, str], ...] = (
-    ("throughput, frames/s each way", generated.NONE_LOST),
+    ("throughput, frames/s each way", rfc.NONE_LOST),
     ("with 0.1 % lost, frames/s each way", "0.1 % lost, frames/s each way"),
-    ("full load one way, frames/s", generated.FULL),
+    ("full load one way, frames/s", rfc.FULL),
 )
 DELAYS: tuple[tuple[str, str], ...] = (
     ("typical latency", "typical latency, µs"),
@@ -67,7 +67,7 @@ DELAYS: tuple[tuple[str, str], ...] = (
 def frames(row: str, x: float) -> str:
     """The sizes of a frame on the LAN and on the WAN, with check sequence, for a nominal size."""
     path = "nat" if row == target.ROW.name else guest.ROWS[row].path
-    plain = generated.fitting(path, int(x) - 4) + 4
+    plain = rfc.fitting(path, int(x) - 4) + 4
     lan = plain + (20 if path in ("6to4", "xlat", "nat64") else 0)
     wan = plain + (40 if path == "6to4" else 0)
     return f"{lan:,}" if lan == wan else f"{lan:,} / {wan:,}"
@@ -78,7 +78,7 @@ def by_size(found: Findings, columns: tuple[tuple[str, str], ...]) -> list[str]:
     rows = []
     for row in found.rows("8219"):
         sizes = sorted({one.x for one in found.figures if (one.part, one.row) == ("8219", row)
-                        and one.what in (generated.NONE_LOST, generated.FULL)})
+                        and one.what in (rfc.NONE_LOST, rfc.FULL)})
         for x in sizes:
             cells = [cell(found, ("8219", row, what, x)) for _, what in columns]
             rows.append([title_of(row), frames(row, x), *cells])
@@ -91,13 +91,13 @@ def _doubt(found: Findings, part: str) -> list[str]:
     return [f"**In doubt:** {found.doubt(part)}.", ""] if found.doubt(part) else []
 
 
-def rfc(found: Findings, effort: Effort, pictures: dict[str, str]) -> list[str]:
+def procedures(found: Findings, effort: Effort, pictures: dict[str, str]) -> list[str]:
     """RFC 8219, RFC 9004 and RFC 9693."""
     box = found.of_box()
     text = ["## RFC 8219 and RFC 9004", "", *_doubt(found, "8219")]
     text += [
         ("" if box else "Over vhost-user. ")
-        + f"{generated.RFC_FLOWS:,} flows of UDP with pseudo-random ports on both sides (RFC 4814). A frame that the"
+        + f"{rfc.RFC_FLOWS:,} flows of UDP with pseudo-random ports on both sides (RFC 4814). A frame that the"
         " gateway has no room for is lost. When the generator itself is late by more than a millisecond, it leaves out"
         " what is overdue; a trial in which it offered less than 99 % fails. A trial of the throughput ends at the"
         " first loss. A repetition after the first one begins its search at the result before; all end when the rate is"
@@ -113,7 +113,7 @@ def rfc(found: Findings, effort: Effort, pictures: dict[str, str]) -> list[str]:
         " section 10.2). Frames of 64 bytes. Reset (RFC 2544, section 26.6) is not measured.", "",
     ]  # fmt: skip
     full = "full load by flows, frames/s"
-    flows: list[Column] = [(f"{many:,} flows, frames/s", full, many) for many in generated.OVERLOAD_FLOWS]
+    flows: list[Column] = [(f"{many:,} flows, frames/s", full, many) for many in rfc.OVERLOAD_FLOWS]
     single: list[Column] = [(what, what, 0) for what in ("recovery, ms", "longest burst, frames")]
     text += pivot(found, "8219", [*single, *flows])
     text += ["Loss in percent by the offered rate in percent of the full load, until two trials were without loss:", ""]
@@ -122,7 +122,7 @@ def rfc(found: Findings, effort: Effort, pictures: dict[str, str]) -> list[str]:
         text += [f"![Loss by offered rate]({pictures['loss by rate']})", ""]
     text += ["## RFC 9693", "", *_doubt(found, "9693")]
     text += [
-        (f"A trial opens {generated.BOX_FLOWS:,} connections, since the table of the box cannot be emptied from here;"
+        (f"A trial opens {rfc.BOX_FLOWS:,} connections, since the table of the box cannot be emptied from here;"
          " all of them are new." if box else
          "A trial opens as many connections as its rate gives in a second or more (at most 180,000), all of them new."
          " The table is emptied before it would be full.")
