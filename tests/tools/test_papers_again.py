@@ -51,7 +51,9 @@ class Gateway:
             seconds = sent / min(rate, self.most)
         else:
             sent = int(min(rate, self.most) * seconds) * (2 if words.get("both") else 1)
-            passed = min(sent, self.table) if words.get("back") else int(min(rate, self.limit) / rate * sent)
+            passed = int(min(rate, self.limit) / rate * sent)
+            if words.get("back"):  # each flow in turn; the first ones twice
+                passed = min(sent, flows, self.table) + max(0, min(sent - flows, self.table))
         forwarded = 0 if words.get("back") else passed  # packets from outside count as answered
         spread = {"min": 1.0, "p1": 1.0, "median": 2.0, "p99": 8.0, "p999": 9.0, "max": 10.0}
         change = {"min": -3.0, "median": 0.0, "max": 4.0}
@@ -173,21 +175,23 @@ def test_new_connections_are_never_opened_twice_and_fit_into_the_table() -> None
     flows = procedures.NewFlows(gateway, gateway.empty, 60_000)  # type: ignore[arg-type]
     rate = procedures.setup_rate(flows, DEFAULT, 100_000)
     assert 19_500 <= rate <= 20_000 and gateway.emptied >= 2
-    opened, end = 0, 0
+    opened, end, meetings = 0, 0, 0
     for one in gateway.trials:
-        if one["first"] == 0 and end:
-            opened = 0
+        if "first" not in one:  # each client meets each server, in an empty table
+            assert one["flows"] == 1600 and one["answers"] and one["rate"] == 1000
+            opened, end, meetings = 0, 0, meetings + 1
         else:
-            assert one["first"] == end
-        opened, end = opened + int(one["flows"]), int(one["first"] + one["flows"])
-        assert opened <= 60_000 and one["flows"] >= min(30_000, int(one["rate"]))
+            assert one["first"] == end and one["flows"] >= min(30_000, int(one["rate"]))
+        opened, end = opened + int(one["flows"]), int(one.get("first", 0) + one["flows"])
+        assert opened <= 60_000 and one["scatter"] == 1
+    assert meetings == gateway.emptied + 1
 
 
 def test_a_box_is_asked_for_few_connections() -> None:
     gateway = Gateway(20_000)
     flows = procedures.NewFlows(gateway, gateway.empty, 180_000, 4000)  # type: ignore[arg-type]
     assert 19_500 <= procedures.setup_rate(flows, DEFAULT, 400_000) <= 20_000
-    assert {one["flows"] for one in gateway.trials} == {4000} and gateway.emptied == 0
+    assert {one["flows"] for one in gateway.trials[1:]} == {4000} and gateway.emptied == 0
 
 
 @pytest.mark.parametrize(("table", "held"), [(10_000, 1100), (1000, 1000), (700, 693), (0, None)])
@@ -459,11 +463,21 @@ def test_runs_agree_within_their_spreads(first: tuple[float, ...], second: tuple
     assert (count, len(lines)) == (agreed, 1 - agreed)
 
 
+@pytest.mark.parametrize(("what", "first", "second", "agreed"), [
+    ("lost, %", 0.0, 0.9, 1), ("lost, %", 0.0, 1.1, 0), ("variation, µs", 0.0, -1.0, 1), ("variation, µs", 0.0, 5.0, 0),
+    ("round trip, ms", 0.0, 0.1, 0),
+])  # fmt: skip
+def test_small_figures_agree(what: str, first: float, second: float, agreed: int) -> None:
+    one, two = (Findings([Figure("VI", "nat", what, 0, 0, value)]) for value in (first, second))
+    assert compare.report(one, two)[0] == agreed
+
+
 def test_a_figure_of_one_run_only_is_named(tmp_path: Path) -> None:
     shelf = Shelf(tmp_path, tmp_path / "image", DEFAULT, {})
     shelf.put("VI", [figure("nat", 1.0), figure("wire", float("nan"), void="lost")])
     (tmp_path / "measured.json").write_text(compare.pack(shelf, ["VI"]))
-    first = compare.unpack(tmp_path / "measured.json")
+    first, effort = compare.unpack(tmp_path / "measured.json")
+    assert effort == "default"
     assert compare.report(first, findings(1.0)) == (1, [])
     second = Findings([figure("nat", float("nan"), void="no answer"), figure("wire", 2.0)])
     assert compare.report(first, second) == (0, [

@@ -3,9 +3,13 @@
 
 from __future__ import annotations
 
+import contextlib
+import itertools
 import re
 import sys
+from collections.abc import Callable, Iterator
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 from xml.etree import ElementTree
 
@@ -22,7 +26,7 @@ import names  # noqa: E402
 import voip  # noqa: E402
 from labkit import linuxguest  # noqa: E402
 from labkit.netns import CommandFailed  # noqa: E402
-from results import Figure, Findings  # noqa: E402
+from results import EFFORTS, Figure, Findings  # noqa: E402
 
 # ---- streams of calls ----
 
@@ -171,12 +175,71 @@ def test_what_comes_through_is_watched_for_a_second(monkeypatch: pytest.MonkeyPa
 def test_dns64perf() -> None:
     said = "Sent queries: 400\nValid answers: 399 (99.75%)\nAverage round-trip time: 3.25 ms\n"
     assert names.share_of(said) == 99.75 and names.wait_of(said) == 3.25
-    assert names.highest("search 1 of 1\nmedian 2000/s, 1st percentile 1/s, 99th percentile 3/s\n") == 2000
-    for text in ("", "median 0/s, 1st"):
-        with pytest.raises(CommandFailed, match="no rate"):
-            names.highest(text)
-    with pytest.raises(CommandFailed, match="no route"):
-        names.share_of("dns64perf: no route")
+    assert names.pace_of("Full timer execution took 2020000000 ns, 101.00% of specified.\n") == 1.01
+    for read in (names.share_of, names.pace_of):
+        with pytest.raises(CommandFailed, match="no route"):
+            read("dns64perf: no route")
+
+
+class Asked(names.Names):
+    """Stands for a server that answers `limit` questions a second that it was not asked before, and `cached` a second
+    that it was; and a tester that asks `most` at most."""
+
+    def __init__(self, limit: float, most: float = 1e9, self_test: bool = True) -> None:
+        super().__init__(None, SimpleNamespace(row=guest.ROWS["dns64"]), 0)  # type: ignore[arg-type]
+        self.limit, self.most, self.self_test = limit, most, self_test
+        self.asked: list[range] = []
+        self.rates: list[float] = []
+
+    @contextlib.contextmanager
+    def upstream(self, *words: str) -> Iterator[None]:
+        yield
+
+    def perf(self, *words: str, timeout: float = 300) -> str:
+        if words[0] == "--self-test":
+            return f"self-test at 9/s for 2 s, all valid: {'passed' if self.self_test else 'FAILED'}\n"
+        skip, (questions, _, _, delay, _) = int(words[words.index("--skip") + 1]), map(int, words[-5:])
+        begin = skip + (names.WARM if "--cached" in words else 0)
+        self.asked.append(range(begin, begin + questions))
+        rate = 1e9 / delay
+        self.rates.append(rate)
+        valid = min(questions, round(self.limit * questions / rate))
+        return (f"Valid answers: {valid} ({100 * valid / questions:.2f}%)\nAverage round-trip time: 1.00 ms\n"
+                f"Full timer execution took 1 ns, {max(100, 100 * rate / self.most):.2f}% of specified.\n")
+
+
+def test_no_name_is_asked_for_twice(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(names.time, "sleep", lambda seconds: None)
+    here = Asked(8542)
+    found: dict[str, float] = {}
+    default = EFFORTS["default"]
+    names._shares(here, default, 0, lambda what, x, run, value, void="": found.update({f"{what} {x}": value}),
+                  lambda what, x, run, act: act())
+    for share in ("AAAA share, questions/s 0", "cached share, questions/s 50"):
+        assert 8542 * 0.985 <= found[f"all answered by {share}"] <= 8542
+    asked = sorted(here.asked, key=lambda names_of: names_of.start)
+    assert len(asked) > 50 and all(one.stop <= two.start for one, two in itertools.pairwise(asked))
+    assert max(len(one) / rate for one, rate in zip(here.asked, here.rates, strict=True)) > 9  # the last trial
+    before = len(here.asked)
+    names.search(here, default, here.near["all answered by AAAA share, questions/s", 0])
+    assert len(here.asked) - before < 8  # it begins near the result before
+
+
+def test_rates_do_not_count_when_the_tester_is_too_slow(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(names.time, "sleep", lambda seconds: None)
+    with pytest.raises(CommandFailed, match="the tester could not ask"):
+        names.search(Asked(50_000, most=20_000), EFFORTS["default"], 0)
+    with pytest.raises(CommandFailed, match="loss even at"):
+        names.search(Asked(0), EFFORTS["default"], 0)
+    voids: set[str] = set()
+
+    def note(what: str, x: float, run: int, act: Callable[[], None]) -> None:
+        with contextlib.suppress(CommandFailed):
+            act()
+
+    names._shares(Asked(900, self_test=False), EFFORTS["quick"], 0,
+                  lambda what, x, run, value, void="": voids.add(void), note)  # fmt: skip
+    assert voids == {"the tester's self-test failed"}
 
 
 def test_memory() -> None:
@@ -187,7 +250,8 @@ def test_memory() -> None:
     with pytest.raises(CommandFailed):
         names.memory_of(["memory 1 kB"], False)
     assert min(names.papers_memory("Unbound")) > 0 and len(names.papers_memory("BIND")) == 6
-    text = "\n".join(names.sections(Findings([Figure("DNS-hosts", "linux-bind", "memory, KB", 0, 0, 20480.0)])))
+    found = Findings([Figure("DNS-hosts", "linux-bind", "memory, KB", 0, 0, 20480.0)])
+    text = "\n".join(names.sections(found, EFFORTS["default"]))
     assert re.search(r"\| Linux BIND \| [\d.]+ to [\d.]+ \| 20.0 \|", text)
 
 

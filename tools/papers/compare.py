@@ -12,6 +12,7 @@ from results import Figure, Findings, Shelf, Value, number
 from sections import SPREAD
 
 POINTS = 0.5  # by which a figure in percent may differ: a lost frame more or less says nothing
+LEAST_US = 2.0  # by which a figure in microseconds may differ: variations have medians near 0
 Key = tuple[str, str, str, float]  # part, row, quantity, x
 
 
@@ -29,8 +30,8 @@ def pack(shelf: Shelf, parts: list[str]) -> str:
     return "{\n" + ",\n".join(lines) + "\n}\n"
 
 
-def unpack(path: Path) -> Findings:
-    """The figures of a file that pack() made. ValueError if it is none."""
+def unpack(path: Path) -> tuple[Findings, str]:
+    """The figures of a file that pack() made, and the name of their effort. ValueError if it is none."""
     try:
         words = json.loads(path.read_text(encoding="utf-8"))
         return Findings(
@@ -38,14 +39,14 @@ def unpack(path: Path) -> Findings:
             for part, kept in words.items()
             if isinstance(kept, dict)
             for row, what, x, run, value, void in kept["figures"]
-        )
+        ), words["effort"]
     except (AttributeError, KeyError, TypeError) as error:
         raise ValueError(f"{path} has no figures: {error}") from None
 
 
 def _range(value: Value, what: str) -> tuple[float, float]:
     """The range that a figure states: its percentiles, at least SPREAD to either side of the median."""
-    least = max(abs(value.median) * SPREAD, POINTS if what.endswith("%") else 0)
+    least = max(abs(value.median) * SPREAD, {"%": POINTS, "µs": LEAST_US}.get(what.rpartition(" ")[2], 0))
     return min(value.low, value.median - least), max(value.high, value.median + least)
 
 

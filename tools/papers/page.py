@@ -161,7 +161,8 @@ def _begin(found: Findings, effort: Effort) -> list[str]:
     """What holds for the whole page."""
     repeated = "1 repetition" if effort.runs == 1 else f"{effort.runs} repetitions"
     text = [
-        f"{repeated}; trials of {effort.seconds:g} s, the last of a search {effort.last:g} s. Medians, with the 1st and"
+        f"{repeated}; trials of {effort.seconds:g} s, the last of a search {effort.last:g} s, where nothing else is"
+        " said. Medians, with the 1st and"
         " the 99th percentile in brackets; a number in square brackets says how many repetitions a figure has if they"
         " are fewer."
         + ("" if effort.name == "rfc" else " RFC 8219 asks for 60 s and 20 repetitions: these are fewer."), "",
@@ -178,8 +179,8 @@ def _begin(found: Findings, effort: Effort) -> list[str]:
         " both have; for table VII, where all are equal until one is full, the ratio of the most that each processed."
         f" *Stronger* is a tenth more (of its logarithm) than the paper's; one within {SAME_SIZE * 100:.0f} % of 1 is"
         " *no difference*.", "",
-        f"Two runs agree if the ranges of a figure overlap, each at least {sections.SPREAD * 100:.0f} % to either side"
-        " of its median (`tools/papers/run --compare FILE`).", "",
+        f"Two runs agree if the ranges of a figure overlap, each at least {sections.SPREAD * 100:.0f} %, half a point"
+        " of percent or two microseconds to either side of its median (`tools/papers/run --compare FILE`).", "",
     ]  # fmt: skip
 
 
@@ -195,7 +196,7 @@ def markdown(found: Findings, effort: Effort, made: str, pictures: dict[str, str
             text += comparison(one, found, pictures.get(one.title, ""))
     text += [] if box else inner.sections(found)
     text += sections.procedures(found, effort, pictures)
-    text += [] if box else [*sections.others(found), *names.sections(found)]
+    text += [] if box else [*sections.others(found), *names.sections(found, effort)]
     text += [] if box else ["## What we found wrong", "", *(f"* {line}" for line in wrong()), ""]
     voids = [f"* {part}: {reason}" for part in parts for reason in found.voids(part)]
     if voids:

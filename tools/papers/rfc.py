@@ -124,11 +124,13 @@ def _rates_step(effort: Effort, units: Units, row: str, size: int, run: int) -> 
             return found.rate
 
         attempt(session, add, NONE_LOST, x, run, highest)
-        for trial in trials:
-            for what, value in procedures.delays(trial).items():
-                add(row, what, x, run, value, "")
-        if not trials:
-            add(row, "typical latency, µs", x, run, float("nan"), "no rate without loss")
+        try:
+            delays = procedures.delays(trials[-1]) if trials else dict.fromkeys(procedures.DELAYS, float("nan"))
+        except ERRORS:
+            delays = dict.fromkeys(procedures.DELAYS, float("nan"))
+        void = "" if trials else "no rate without loss"
+        for what, value in delays.items():
+            add(row, what, x, run, value, void or ("" if value == value else "too few frames"))
 
     return step
 

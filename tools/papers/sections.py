@@ -9,6 +9,8 @@ from collections.abc import Iterable
 import rfc
 import guest
 import target
+from paper import Transcript
+from procedures import BURST_MOST
 from results import Effort, Findings, Value, number
 
 SPREAD = 0.1  # by which a figure may differ in a further run, whatever its own spread
@@ -91,6 +93,22 @@ def _doubt(found: Findings, part: str) -> list[str]:
     return [f"**In doubt:** {found.doubt(part)}.", ""] if found.doubt(part) else []
 
 
+def degradation(found: Findings) -> list[str]:
+    """RFC 8219, section 10.2.1: what is lost with more flows, of the rate with one."""
+    what = "full load by flows, frames/s"
+    rows = []
+    for row in found.rows("8219"):
+        values = [found.value("8219", row, what, many) for many in rfc.OVERLOAD_FLOWS]
+        if values[0] and values[0].median > 0:
+            one = values[0].median
+            shares = [f"{(value.median - one) / one * 100:+.0f} %" if value else "–" for value in values[1:]]
+            rows.append([title_of(row), *shares])
+    if not rows:
+        return []
+    return ["Of the rate with one flow, more or less with (RFC 8219, section 10.2.1):", "",
+            *table(["guest", *(f"{many:,} flows" for many in rfc.OVERLOAD_FLOWS[1:])], rows)]  # fmt: skip
+
+
 def procedures(found: Findings, effort: Effort, pictures: dict[str, str]) -> list[str]:
     """RFC 8219, RFC 9004 and RFC 9693."""
     box = found.of_box()
@@ -101,21 +119,24 @@ def procedures(found: Findings, effort: Effort, pictures: dict[str, str]) -> lis
         " gateway has no room for is lost. When the generator itself is late by more than a millisecond, it leaves out"
         " what is overdue; a trial in which it offered less than 99 % fails. A trial of the throughput ends at the"
         " first loss. A repetition after the first one begins its search at the result before; all end when the rate is"
-        " known to 1.5 %. The rate is what was offered in the last trial, which is without loss in both directions.",
+        " known to 1.5 %, or to 5 % when the last trial failed at first. The rate is what was offered in the last"
+        " trial, which is without loss in both directions. Loss and full load by flows are of trials of"
+        f" {effort.brief:g} s.",
         "",
     ]  # fmt: skip
     text += by_size(found, RATES)
-    text += ["Latency and delay variation in µs, from LAN to WAN, of all frames of that last trial:", ""]
+    text += ["Latency and delay variation in µs, from LAN to WAN, of the last trial's first two million frames:", ""]
     text += by_size(found, DELAYS)
     text += [
         "Recovery (RFC 2544, section 26.5) is the time from the change from 110 % to 50 % of the throughput to the last"
-        " frame that was lost; the burst is RFC 9004's. The rest is the full load by the number of flows (RFC 8219,"
-        " section 10.2). Frames of 64 bytes. Reset (RFC 2544, section 26.6) is not measured.", "",
+        " frame that was lost; the burst is RFC 9004's, of flows that the gateway knows, one trial for each length, at"
+        f" most {BURST_MOST:,} frames. The rest is the full load by the number of flows (RFC 8219, section 10.2)."
+        " Frames of 64 bytes. Reset (RFC 2544, section 26.6) is not measured.", "",
     ]  # fmt: skip
     full = "full load by flows, frames/s"
     flows: list[Column] = [(f"{many:,} flows, frames/s", full, many) for many in rfc.OVERLOAD_FLOWS]
     single: list[Column] = [(what, what, 0) for what in ("recovery, ms", "longest burst, frames")]
-    text += pivot(found, "8219", [*single, *flows])
+    text += [*pivot(found, "8219", [*single, *flows]), *degradation(found)]
     text += ["Loss in percent by the offered rate in percent of the full load, until two trials were without loss:", ""]
     text += pivot(found, "8219", [(f"{percent} %", "loss, %", percent) for percent in range(120, 0, -10)])
     if "loss by rate" in pictures:
@@ -125,8 +146,9 @@ def procedures(found: Findings, effort: Effort, pictures: dict[str, str]) -> lis
         (f"A trial opens {rfc.BOX_FLOWS:,} connections, since the table of the box cannot be emptied from here;"
          " all of them are new." if box else
          "A trial opens as many connections as its rate gives in a second or more (at most 180,000), all of them new."
-         " The table is emptied before it would be full.")
-        + " A trial passes if the first packet of each came through."
+         " The table is emptied before it would be full, and not before each trial.")
+        + " Ports are pseudo-random (RFC 4814), and the gateway knows its neighbours. A trial passes if the first"
+        " packet of each came through."
         " Connections held: so many were opened, and each was proved by a packet from outside; the table is configured"
         f" for {guest.SESSIONS:,}.", "",
     ]  # fmt: skip
@@ -134,16 +156,29 @@ def procedures(found: Findings, effort: Effort, pictures: dict[str, str]) -> lis
     return [*text, *pivot(found, "9693", [(what, what, 0) for what in whats])]
 
 
+def _most_of_papers() -> str:
+    """The most of the papers of 2016 and 2017, on their machines."""
+    by_threads = Transcript("2017-2-dns64").column("threads", "median")
+    threads = max(by_threads, key=lambda many: by_threads[many])
+    words = [f"mtd64-ng {by_threads[threads]:,.0f} with {threads:g} threads (2017, table 2)"]
+    for name, number_of_table in (("mtd64-ng", "iv"), ("MTD64", "iii"), ("BIND", "ii")):
+        most = max(Transcript(f"2016-{number_of_table}-dns64").column("clients", "queries_per_s").values())
+        words.append(f"{name} {most:,.0f} (2016, table {number_of_table.upper()})")
+    return f"The papers had at most, in questions a second on a real machine: {', '.join(words)}."
+
+
 def others(found: Findings) -> list[str]:
     """DNS64 and calls."""
     text = ["## DNS64: RFC 8219, section 9.2, and answers by questions in flight", "", *_doubt(found, "DNS-search")]
+    text += ["Names that were never asked for. " + _most_of_papers(), ""]
     text += pivot(found, "DNS-search", [("all answered, questions/s", "all answered, questions/s", 0)])
     for what in ("answers/s", "256 answers, ms", "vCPU, %"):
         columns: list[Column] = [(f"{x:g} in flight", what, x) for x in found.points("DNS-loop", what)]
         text += [f"{what[0].upper()}{what[1:]}:", "", *pivot(found, "DNS-loop", columns)]
     text += ["## Calls: mean opinion score", "", *_doubt(found, "X")]
-    text += ["The paper has none. E-model of ITU-T G.107 for G.711 without loss concealment, jitter buffer 60 ms;"
-             " packets that come later than the buffer holds count as lost.", ""]
+    text += ["The paper has none. E-model of ITU-T G.107, R = 93.2 - Idd - Ie,eff, for G.711 without loss"
+             " concealment and without echo, jitter buffer 60 ms; packets that come later than the buffer holds count"
+             " as lost. MOS = 1 + 0.035 R + R (R - 60) (100 - R) 7 / 1,000,000.", ""]
     text += pivot(found, "X", [(f"{x:g} Mbit/s behind", "MOS", x) for x in found.points("X", "MOS")])
     text += ["Late packets, in percent of those sent:", ""]
     text += pivot(found, "X", [(f"{x:g} Mbit/s behind", "RTP late, %", x) for x in found.points("X", "RTP late, %")])
