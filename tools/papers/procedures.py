@@ -27,6 +27,7 @@ CLIENTS = 16  # of the generator
 MEETING_S = 1000  # connections a second, so few that none is lost
 PROOFS_S = 15_000  # proofs a second, so few that none is lost
 PROOFS_MORE = 50
+OPENED_S = 4_000  # connections a second that the slowest guest opens
 RECOVERY_S = 2.0  # the time at half the rate
 
 Passes = Callable[[float, float], bool]  # a rate, the length of a trial
@@ -161,6 +162,13 @@ def recovery(traffic: Traffic, effort: Effort, rate: float) -> float:
     return max(0.0, float(last))
 
 
+def meet(load: loadgen.LoadGen, words: dict[str, float]) -> None:
+    """Opens the first connection from each client to each server, at a rate that loses none: the gateway knows its
+    neighbours then, and no trial loses a packet for want of them."""
+    flows = words["servers"] * CLIENTS
+    load.run(**(words | {"seconds": 10, "rate": MEETING_S, "answers": 1, "once": 1, "flows": flows}))
+
+
 @dataclass
 class NewFlows:
     """RFC 9693: connections that were never opened before, in a table that is emptied before it is full."""
@@ -177,11 +185,8 @@ class NewFlows:
         self._meet()
 
     def _meet(self) -> None:
-        """A connection from each client to each server, at a rate that loses none: the gateway knows its neighbours
-        then, and no trial is lost for want of them."""
         self.open = self.numbers = SERVERS * CLIENTS
-        words = {"flows": self.numbers, "servers": SERVERS, "size": 60, "scatter": 1}
-        self.load.run(seconds=10, rate=MEETING_S, answers=1, once=1, **words)
+        meet(self.load, {"servers": SERVERS, "size": 60, "scatter": 1})
 
     def trial(self, rate: float, seconds: float) -> bool:
         """Opens the connections of so many seconds at this rate, at most what the table takes; true if the first packet
@@ -212,7 +217,8 @@ def proved(load: loadgen.LoadGen, asked: int) -> int:
     """Opens so many connections, then proves each by a packet from outside, at a rate that loses none; how many were
     proved. The table must be empty before."""
     words = {"flows": asked, "servers": 8, "size": 60, "scatter": 1}
-    load.run(seconds=max(60, asked / 1000), once=1, answers=1, window=500, **words)
+    meet(load, words)
+    load.run(seconds=10 + asked / OPENED_S, once=1, answers=1, window=500, **words)
     # A few more proofs than connections: the generator begins to prove them once more.
     proof = load.run(seconds=(asked + PROOFS_MORE) / PROOFS_S, rate=PROOFS_S, back=1, **words)
     return max(0, min(asked, int(proof["sent"])) - int(proof["lost"]))
