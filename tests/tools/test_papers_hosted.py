@@ -182,8 +182,8 @@ def test_dns64perf() -> None:
 
 
 class Asked(names.Names):
-    """Stands for a server that answers `limit` questions a second that it was not asked before, and `cached` a second
-    that it was; and a tester that asks `most` at most."""
+    """Stands for a server that answers `limit` questions a second, and a tester that asks `most` at most and keeps up
+    with itself to `self_test`."""
 
     def __init__(self, limit: float, most: float = 1e9, self_test: float = 1e9) -> None:
         super().__init__(None, SimpleNamespace(row=guest.ROWS["dns64"]), 0)  # type: ignore[arg-type]
@@ -243,7 +243,6 @@ def test_rates_do_not_count_when_the_tester_is_too_slow(monkeypatch: pytest.Monk
                   lambda what, x, run, value, void="": said.update({f"{what} {x}": void}),
                   lambda what, x, run, act: act())  # fmt: skip
     assert all(said.values()) and "cannot keep up" in said["self-test passed up to, questions/s 0"]
-
 
 
 def test_memory() -> None:

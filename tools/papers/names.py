@@ -95,20 +95,23 @@ def server(row: guest.Row, setup: guest.Setup) -> Iterator[Names]:
 # ---- what dns64perf says ----
 
 
+def figure_of(pattern: str, said: str, why: str = "dns64perf") -> float:
+    """The figure in brackets of a pattern that begins a line. Raises CommandFailed, which begins with `why`, if there is
+    none."""
+    found = re.search(pattern, said, re.MULTILINE)
+    if not found:
+        raise CommandFailed(f"{why}: {(said.strip().splitlines() or ['no output'])[-1]}")
+    return float(found[1])
+
+
 def share_of(said: str) -> float:
     """The share of valid answers, in percent."""
-    found = re.search(r"^Valid answers: \d+ \(([\d.]+)%\)", said, re.MULTILINE)
-    if not found:
-        raise CommandFailed(f"dns64perf: {(said.strip().splitlines() or ['no output'])[-1]}")
-    return float(found[1])
+    return figure_of(r"^Valid answers: \d+ \(([\d.]+)%\)", said)
 
 
 def pace_of(said: str) -> float:
     """The time that sending took, as a share of what it should have taken."""
-    found = re.search(r"^Full timer execution took \d+ ns, ([\d.]+)% of specified", said, re.MULTILINE)
-    if not found:
-        raise CommandFailed(f"dns64perf: {(said.strip().splitlines() or ['no output'])[-1]}")
-    return float(found[1]) / 100
+    return figure_of(r"^Full timer execution took \d+ ns, ([\d.]+)% of specified", said) / 100
 
 
 def wait_of(said: str) -> float:
@@ -210,13 +213,10 @@ def _shares(here: Names, effort: Effort, run: int, add: Add, note: Callable[...,
 
 
 def _self_test(here: Names, rate: float, effort: Effort) -> float:
-    """The rate at which the tester keeps up with itself: twice the highest measured, and a tenth more. Raises
-    CommandFailed if it does not."""
+    """The rate at which the tester keeps up with itself: twice this one, and a tenth more. Raises CommandFailed if it
+    does not."""
     said = here.perf("--self-test", f"{rate:.0f}", "--trial", str(max(2, round(effort.brief))))
-    found = re.search(r"self-test at (\d+)/s .*: passed", said)
-    if not found:
-        raise CommandFailed(f"the tester cannot keep up with itself: {(said.strip().splitlines() or [''])[-1]}")
-    return float(found[1])
+    return figure_of(r"^self-test at (\d+)/s .*: passed", said, "the tester cannot keep up with itself")
 
 
 def _faults(here: Names, effort: Effort, run: int, add: Add, note: Callable[..., None]) -> None:
