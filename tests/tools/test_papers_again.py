@@ -23,7 +23,7 @@ import page  # noqa: E402
 import procedures  # noqa: E402
 import resolver  # noqa: E402
 import rfc  # noqa: E402
-import traffic as traffics  # noqa: E402
+import traffic  # noqa: E402
 import voip  # noqa: E402
 from paper import COMPARISONS, Transcript, wrong  # noqa: E402
 from results import EFFORTS, Figure, Findings, Shelf, Units, digest, duration, number  # noqa: E402
@@ -70,8 +70,8 @@ class Gateway:
         self.table += 10 if self.table else 0  # what was lost is not lost again
 
 
-def traffic(gateway: Gateway) -> traffics.Traffic:
-    return traffics.Traffic(gateway)  # type: ignore[arg-type]
+def sent_to(gateway: Gateway) -> traffic.Traffic:
+    return traffic.Traffic(gateway)  # type: ignore[arg-type]
 
 
 def rates(gateway: Gateway) -> list[float]:
@@ -82,7 +82,7 @@ def rates(gateway: Gateway) -> list[float]:
 def test_throughput_is_the_highest_rate_without_loss(limit: int) -> None:
     """Also where the first bound is some hundred times too high."""
     gateway = Gateway(limit)
-    found = procedures.throughput(traffic(gateway), DEFAULT, 100_000)
+    found = procedures.throughput(sent_to(gateway), DEFAULT, 100_000)
     assert limit * 0.98 <= found.rate <= limit * 1.0001
     trials = [one for one in gateway.trials if "rate" in one]
     assert trials[-1]["seconds"] == DEFAULT.last and found.trial["lost"] == 0
@@ -93,20 +93,20 @@ def test_throughput_is_the_highest_rate_without_loss(limit: int) -> None:
 @pytest.mark.parametrize("change", [0.5, 0.97, 1.0, 1.02, 1.4])
 def test_a_further_search_begins_at_the_result_before(change: float) -> None:
     gateway = Gateway(3000 * change)
-    found = procedures.throughput(traffic(gateway), DEFAULT, 100_000, near=3000)
+    found = procedures.throughput(sent_to(gateway), DEFAULT, 100_000, near=3000)
     assert 3000 * change * 0.98 <= found.rate <= 3000 * change * 1.0001
     assert len(rates(gateway)) <= (3 if change == 1 else 18)
 
 
 def test_a_search_finds_the_bound_itself() -> None:
-    assert procedures.throughput(traffic(Gateway(1e6)), DEFAULT, 5_000).rate == 5_000
-    assert procedures.throughput(traffic(Gateway(1e6)), DEFAULT, 5_000, near=4_000).rate == 5_000
+    assert procedures.throughput(sent_to(Gateway(1e6)), DEFAULT, 5_000).rate == 5_000
+    assert procedures.throughput(sent_to(Gateway(1e6)), DEFAULT, 5_000, near=4_000).rate == 5_000
 
 
 def test_a_generator_that_is_too_slow_finds_no_higher_rate() -> None:
-    found = procedures.throughput(traffic(Gateway(90_000, most=50_000)), DEFAULT, 100_000)
+    found = procedures.throughput(sent_to(Gateway(90_000, most=50_000)), DEFAULT, 100_000)
     assert 49_000 <= found.rate <= 50_001
-    curve = procedures.loss_curve(traffic(Gateway(90_000, most=50_000)), DEFAULT, 90_000)
+    curve = procedures.loss_curve(sent_to(Gateway(90_000, most=50_000)), DEFAULT, 90_000)
     assert curve[120] != curve[120] and curve[50] == 0
     gateway = Gateway(90_000, most=50_000)
     flows = procedures.NewFlows(gateway, gateway.empty, 180_000)  # type: ignore[arg-type]
@@ -115,9 +115,9 @@ def test_a_generator_that_is_too_slow_finds_no_higher_rate() -> None:
 
 def test_a_trial_is_repeated_once_when_the_generator_was_late() -> None:
     results = [{"sent": 50, "seconds": 1, "lost": 0, "bad": 0}, {"sent": 100, "seconds": 1, "lost": 0, "bad": 0}]
-    assert traffics.trial(lambda: results.pop(0), 100)["sent"] == 100 and not results
+    assert traffic.trial(lambda: results.pop(0), 100)["sent"] == 100 and not results
     results = [{"sent": 50, "seconds": 1, "lost": 1, "bad": 0}, {}]
-    assert traffics.trial(lambda: results.pop(0), 100)["lost"] == 1 and len(results) == 1
+    assert traffic.trial(lambda: results.pop(0), 100)["lost"] == 1 and len(results) == 1
 
 
 def test_a_last_trial_that_fails_lowers_the_rate() -> None:
@@ -128,14 +128,14 @@ def test_a_last_trial_that_fails_lowers_the_rate() -> None:
 
 
 def test_no_rate_without_loss() -> None:
-    with pytest.raises(traffics.NoRate, match="loss even at"):
+    with pytest.raises(traffic.NoRate, match="loss even at"):
         procedures.search(100_000, lambda rate, seconds: False, DEFAULT)
-    with pytest.raises(traffics.NoRate, match="loss in every trial of 10 s"):
+    with pytest.raises(traffic.NoRate, match="loss in every trial of 10 s"):
         procedures.search(100_000, lambda rate, seconds: seconds < 10, DEFAULT)
 
 
 def test_loss_curve_ends_after_two_clean_trials() -> None:
-    curve = procedures.loss_curve(traffic(Gateway(1000)), DEFAULT, 1000)
+    curve = procedures.loss_curve(sent_to(Gateway(1000)), DEFAULT, 1000)
     assert list(curve) == [120, 110, 100, 90]
     assert curve[120] == pytest.approx(100 / 6, abs=0.1) and curve[100] == curve[90] == 0
 
@@ -147,7 +147,7 @@ def test_back_to_back(burst: int) -> None:
 
 def test_delays_are_those_of_the_last_trial() -> None:
     gateway = Gateway(1000)
-    found = procedures.throughput(traffic(gateway), DEFAULT, 5000)
+    found = procedures.throughput(sent_to(gateway), DEFAULT, 5000)
     count = len(gateway.trials)
     said = procedures.delays(found.trial)
     assert len(gateway.trials) == count
@@ -158,15 +158,15 @@ def test_delays_are_those_of_the_last_trial() -> None:
 
 def test_recovery() -> None:
     gateway = Gateway(1000)
-    assert procedures.recovery(traffic(gateway), DEFAULT, 1000) == 12.5
+    assert procedures.recovery(sent_to(gateway), DEFAULT, 1000) == 12.5
     assert gateway.trials[-1]["rate"] == pytest.approx(1100) and gateway.trials[-1]["then"] == 500
-    with pytest.raises(traffics.NoRate, match="nothing was lost"):
-        procedures.recovery(traffic(Gateway(2000)), DEFAULT, 1000)
+    with pytest.raises(traffic.NoRate, match="nothing was lost"):
+        procedures.recovery(sent_to(Gateway(2000)), DEFAULT, 1000)
 
 
 def test_the_most_that_is_processed_comes_from_open_trials() -> None:
     gateway = Gateway(1000)
-    assert traffics.most_processed(traffic(gateway), DEFAULT) == pytest.approx(1000, rel=0.01)
+    assert traffic.most_processed(sent_to(gateway), DEFAULT) == pytest.approx(1000, rel=0.01)
     assert max(rates(gateway)) > 1500
 
 
@@ -194,13 +194,22 @@ def test_a_box_is_asked_for_few_connections() -> None:
     assert {one["flows"] for one in gateway.trials[1:]} == {4000} and gateway.emptied == 0
 
 
+def test_connections_that_were_not_begun_are_not_missing() -> None:
+    class Slow(Gateway):
+        def run(self, **words: float) -> dict[str, Any]:
+            return super().run(**words) | ({"sent": 900} if words.get("window") else {})
+
+    with pytest.raises(traffic.NoRate, match="900 of 1100 connections were begun"):
+        procedures.proved(Slow(1000), 1100)  # type: ignore[arg-type]
+
+
 @pytest.mark.parametrize(("table", "held"), [(10_000, 1100), (1000, 1000), (700, 693), (0, None)])
 def test_capacity(table: int, held: int | None) -> None:
     def prove(many: int) -> int:
         return procedures.proved(Gateway(1000, table=table), many)  # type: ignore[arg-type]
 
     if held is None:
-        with pytest.raises(traffics.NoRate):
+        with pytest.raises(traffic.NoRate):
             procedures.capacity(prove, 1000)
     else:
         assert held * 0.98 <= procedures.capacity(prove, 1000) <= held
@@ -222,7 +231,7 @@ def test_dns_search() -> None:
     (100, 200, True), (100, 196, False), (1, 1, True), (1000, 1970, False),
 ])  # fmt: skip
 def test_whether_the_generator_kept_up(asked: float, sent: int, kept: bool) -> None:
-    assert traffics.kept_up({"sent": sent, "seconds": 2}, asked) is kept
+    assert traffic.kept_up({"sent": sent, "seconds": 2}, asked) is kept
 
 
 # ---- what is kept, and the page ----

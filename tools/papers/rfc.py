@@ -125,12 +125,11 @@ def _rates_step(effort: Effort, units: Units, row: str, size: int, run: int) -> 
 
         attempt(session, add, NONE_LOST, x, run, highest)
         try:
-            delays = procedures.delays(trials[-1]) if trials else dict.fromkeys(procedures.DELAYS, float("nan"))
-        except ERRORS:
-            delays = dict.fromkeys(procedures.DELAYS, float("nan"))
-        void = "" if trials else "no rate without loss"
-        for what, value in delays.items():
-            add(row, what, x, run, value, void or ("" if value == value else "too few frames"))
+            delays, void = procedures.delays(trials[-1]), ""
+        except (IndexError, KeyError, TypeError):
+            delays, void = {}, "too few frames" if trials else "no rate without loss"
+        for what in procedures.DELAYS:
+            add(row, what, x, run, delays.get(what, float("nan")), void)
 
     return step
 
