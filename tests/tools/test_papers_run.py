@@ -17,6 +17,8 @@ sys.path[:0] = [str(ROOT / "tools" / name) for name in ("papers", "bench", ".")]
 
 from results import Figure  # noqa: E402
 
+FIGURE = Figure("VI", "nat", "connection, ms", 8, 0, 1.0)
+
 
 def load() -> Any:
     """tools/papers/run as a module."""
@@ -27,10 +29,6 @@ def load() -> Any:
     return module
 
 
-def figure(row: str, value: float, x: float = 8, run: int = 0, void: str = "") -> Figure:
-    return Figure("VI", row, "connection, ms", x, run, value, void)
-
-
 @pytest.fixture(name="program")
 def fixture_program(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Any:
     """The program in a folder of its own, with two parts that measure nothing."""
@@ -38,7 +36,7 @@ def fixture_program(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Any:
     (tmp_path / "docs" / "papers").mkdir(parents=True)
     (tmp_path / "docs" / "papers.md").write_text("before")
     (tmp_path / "image").write_bytes(b"image")
-    parts = (module.Part("VI", (0, 0, 0), lambda bench: [figure("nat", 1.0)]),
+    parts = (module.Part("VI", (0, 0, 0), lambda bench: [FIGURE]),
              module.Part("V-rtt", (0, 0, 0), lambda bench: [Figure("V-rtt", "nat", "round trip, ms", 64, 0, 1.0)]))
     for name, value in {"ROOT": tmp_path, "OUT": tmp_path / "build", "PARTS": parts, "cores_in_use": lambda: (0, 0, 0),
                         "MEASURED": tmp_path / "docs" / "papers" / "measured.json",
