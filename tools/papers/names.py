@@ -96,8 +96,8 @@ def server(row: guest.Row, setup: guest.Setup) -> Iterator[Names]:
 
 
 def figure_of(pattern: str, said: str, why: str = "dns64perf") -> float:
-    """The figure in brackets of a pattern that begins a line. Raises CommandFailed, which begins with `why`, if there is
-    none."""
+    """The figure in brackets of a pattern that begins a line. Raises CommandFailed, which begins with `why`, if there
+    is none."""
     found = re.search(pattern, said, re.MULTILINE)
     if not found:
         raise CommandFailed(f"{why}: {(said.strip().splitlines() or ['no output'])[-1]}")
