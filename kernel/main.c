@@ -102,19 +102,25 @@ static void find_medium(const struct boot_info *boot)
 	media_init(settings_run(&config)->stick, conf ? conf->text : NULL, conf ? conf->len : 0);
 }
 
-/* The size of the packet pool: a quarter of the memory, or what the cards need if that is more, up
- * to half of the memory. */
-static uint32_t pool_packets(void)
+/* Makes the packet pool. Its size is a quarter of the memory, or what the cards need if that is
+ * more, up to half of the memory. Its packets are large if a card wants that and a quarter of the
+ * memory holds what the cards need. */
+static bool make_pool(void)
 {
-	uint32_t half = (uint32_t)(alloc_left() / 2 / sizeof(struct pkt));
-	uint32_t needed = nic_count(NIC_MAX) * NIC_RING + POOL_SPARE;
-	return min_u32(POOL_PACKETS, max_u32(half / 2, min_u32(half, needed)));
+	bool large;
+	uint32_t needed = nic_count(NIC_MAX, &large) * NIC_RING + POOL_SPARE;
+	uint32_t half = (uint32_t)(alloc_left() / 2), room = PKT_ROOM;
+	if (large && half / 2 / pkt_slot(PKT_ROOM_LARGE) >= needed)
+		room = PKT_ROOM_LARGE;
+	uint32_t most = half / pkt_slot(room);
+	uint32_t n = max_u32(most / 2, min_u32(most, needed));
+	return pkt_pool_init(&pool, min_u32(POOL_PACKETS, n), room);
 }
 
 /* Makes the packet pool and finds the cards. */
 static void find_nics(void)
 {
-	if (pkt_pool_init(&pool, pool_packets()))
+	if (make_pool())
 		n_nics = nic_probe_all(&pool, nics, NIC_MAX);
 	else
 		log_line("not enough memory for packets");

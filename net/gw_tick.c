@@ -18,15 +18,26 @@
 #include "net/stats/notice.h"
 #include "net/tcp/tcp.h"
 
-#define REST_US 400000u /* a tick of half a second has so much more than one of 100 ms */
+#define TICK_MS  100u
+#define LEFT_OUT 4u /* ticks, in a rest of half a second */
 
 /* True when a timer is under way that needs a tick every 100 ms. The times of routes, routers,
  * leases and fragments are in seconds. */
 static bool timers_run(const struct gw *gw)
 {
-	return neigh_is_due_soon(gw) || dhcp_is_busy(gw) || dhcps_is_busy(gw) ||
+	return dhcp_is_busy(gw) || dhcps_is_busy(gw) ||
 	       (gw->ip6 && (nd_is_busy(gw) || mld_is_busy(gw) || ra_is_busy(gw) ||
 	                    autoconf_is_busy(gw) || dhcp6_is_busy(gw)));
+}
+
+/* Gives how many ticks after the next one may be left out: none while a timer is under way, and
+ * else those before the first tick at which a neighbour may be due. */
+static uint32_t ticks_left_out(const struct gw *gw)
+{
+	if (timers_run(gw))
+		return 0;
+	uint32_t due = (neigh_due_ms(gw) + TICK_MS - 1) / TICK_MS;
+	return due == 0 ? 0 : min_u32(due - 1, LEFT_OUT);
 }
 
 bool gw_tick(struct gw *gw)
@@ -60,7 +71,7 @@ bool gw_tick(struct gw *gw)
 		more |= export_tick(gw);
 	if (gw->tcp)
 		more |= tcp_tick(gw);
-	uint64_t rest = gw->tick_us + (timers_run(gw) ? 0 : REST_US);
+	uint64_t rest = gw->tick_us + ticks_left_out(gw) * TICK_MS * 1000;
 	gw->rest_us = rest < gw->wake_us ? rest : gw->wake_us;
 	gw_wake_at(gw, gw->tick_us);
 	return more;

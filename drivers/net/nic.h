@@ -121,6 +121,7 @@ struct pci_driver {
 	const char *name;
 	const struct pci_id *ids;
 	uint32_t n_ids;
+	bool large; /* it may receive super-segments, for which large packets are better */
 	/* Resets and starts the card, with its receive ring filled from `pool`. Gives NULL
 	 * and sets *out on success; *out stays valid for ever. On failure gives a text that
 	 * says what is wrong; the caller then ends the card's DMA (pci_cut). */
@@ -132,8 +133,8 @@ struct pci_driver {
  * at most `max` cards. Gives the number of cards in out. (nic_list.c) */
 uint32_t nic_probe_all(struct pool *pool, struct nic **out, uint32_t max);
 
-/* Gives the number of cards for which there is a driver, at most `max`. Touches no card.
- * (nic_list.c) */
-uint32_t nic_count(uint32_t max);
+/* Gives the number of cards for which there is a driver, at most `max`, and sets *large when one of
+ * them wants large packets (pci_driver). Touches no card. (nic_list.c) */
+uint32_t nic_count(uint32_t max, bool *large);
 
 #endif

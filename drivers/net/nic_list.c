@@ -21,12 +21,16 @@ static const struct pci_driver *driver_for(const struct pci_dev *dev)
 	return NULL;
 }
 
-uint32_t nic_count(uint32_t max)
+uint32_t nic_count(uint32_t max, bool *large)
 {
 	uint32_t cursor = 0, n = 0;
 	struct pci_dev dev;
-	while (n < max && pci_next(&cursor, &dev))
-		n += driver_for(&dev) != NULL;
+	*large = false;
+	while (n < max && pci_next(&cursor, &dev)) {
+		const struct pci_driver *d = driver_for(&dev);
+		n += d != NULL;
+		*large |= d && d->large;
+	}
 	return n;
 }
 

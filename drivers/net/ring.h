@@ -44,7 +44,7 @@ static inline void ring_free(const struct pool *pool, struct pkt ***top, struct 
 	if (UNLIKELY(p->owned != PKT_OWNED))
 		pkt_double_free(p);
 	p->owned = PKT_FREED;
-	io_poison(p->bytes, sizeof *p - offsetof(struct pkt, bytes));
+	io_poison(p->bytes, pkt_slot(pool->room) - offsetof(struct pkt, bytes));
 	*(*top)++ = p;
 }
 

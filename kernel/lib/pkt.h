@@ -1,4 +1,5 @@
-/* Packet buffers: slots of fixed size with headroom. Functions pass packets by pointer.
+/* Packet buffers: slots with headroom, all of a pool of one size. Functions pass packets by
+ * pointer.
  *
  * Invariants: a packet has one owner; its data lies inside the slot's bytes; a free packet
  * is in its pool's stack and nowhere else. No code reads or writes beyond the end of the
@@ -10,8 +11,11 @@
 #include "kernel/lib/bytes.h"
 
 #define PKT_HEADROOM 128  /* bytes in front of a received frame, for new headers */
-#define PKT_ROOM     2048 /* bytes for a received frame */
-#define PKT_TAG      4u   /* bytes of a VLAN tag (net/vlan) */
+#define PKT_ROOM     2048 /* bytes for a received frame, at least */
+/* The same in a machine with a card that may receive super-segments, if there is memory for it: the
+ * host maps and copies each buffer by itself, so 8 buffers for 64 KB are better than 32. */
+#define PKT_ROOM_LARGE 8192
+#define PKT_TAG        4u /* bytes of a VLAN tag (net/vlan) */
 
 struct pool;
 
@@ -34,8 +38,8 @@ struct pkt {
 	uint32_t total;    /* bytes of all pieces */
 	uint16_t segment;  /* payload of each segment but the last; 0: no super-segment */
 	uint16_t segments; /* how many there are; 1 without `segment` */
-	uint8_t bytes[PKT_HEADROOM + PKT_ROOM];
-} __attribute__((aligned(64))); /* no two slots share a cache line */
+	uint8_t bytes[PKT_HEADROOM + PKT_ROOM]; /* or more, see pool->room */
+} __attribute__((aligned(64)));                 /* no two slots share a cache line */
 
 enum {
 	PKT_ROUTED = 1,      /* out and hop are set */
@@ -73,6 +77,7 @@ enum {
 
 struct pool {
 	struct pkt **stack; /* free packets, the last freed on top */
+	uint32_t room;      /* bytes of a slot behind its headroom: PKT_ROOM or PKT_ROOM_LARGE */
 	uint32_t n_free;
 	uint32_t n_total;
 	uint32_t kept;     /* packets held by queues and reassembly */
@@ -82,8 +87,12 @@ struct pool {
 	uint32_t reserve;
 };
 
-/* Makes a pool of `n` packets from alloc(). False when there is not enough memory. */
-bool pkt_pool_init(struct pool *pool, uint32_t n) MUST_USE;
+/* Bytes of memory that a packet takes in a pool with `room`: a multiple of 64, so that no two slots
+ * share a cache line. */
+static inline uint32_t pkt_slot(uint32_t room);
+
+/* Makes a pool of `n` packets with `room` from alloc(). False when there is not enough memory. */
+bool pkt_pool_init(struct pool *pool, uint32_t n, uint32_t room) MUST_USE;
 
 /* Takes a packet from the pool: len 0, data behind the headroom, no flags. The caller owns
  * it. NULL when the pool is empty. */
@@ -134,9 +143,12 @@ static inline void pkt_trim(struct pkt *p, uint32_t n);
 /* Cuts the packet to n bytes, where the caller guarantees that n <= p->len. */
 static inline void pkt_end(struct pkt *p, uint32_t n);
 
-/* Lends a fresh packet to a card, which may write up to PKT_ROOM bytes at data. */
+/* Gives the bytes from a packet's data to the end of its slot. */
+static inline uint32_t pkt_space(const struct pkt *p);
+
+/* Lends a fresh packet to a card, which may write up to pool->room bytes at data. */
 static inline void pkt_lend(struct pkt *p);
-/* Ends pkt_lend: the card wrote n <= PKT_ROOM bytes, which are the packet's data. */
+/* Ends pkt_lend: the card wrote n <= pool->room bytes, which are the packet's data. */
 static inline void pkt_filled(struct pkt *p, uint32_t n);
 
 #include "kernel/lib/pkt_inline.h"

@@ -5,6 +5,16 @@
 #include "kernel/seam/io.h"
 #include "kernel/lib/pkt.h"
 
+static inline uint32_t pkt_slot(uint32_t room)
+{
+	return (uint32_t)(offsetof(struct pkt, bytes) + PKT_HEADROOM + room + 63) & ~63u;
+}
+
+static inline uint32_t pkt_space(const struct pkt *p)
+{
+	return PKT_HEADROOM + p->pool->room - (uint32_t)(p->data - p->bytes);
+}
+
 static inline struct pkt *pkt_alloc(struct pool *pool)
 {
 	if (UNLIKELY(pool->n_free == 0))
@@ -24,7 +34,7 @@ static inline void pkt_free(struct pkt *p)
 	if (UNLIKELY(p->owned != PKT_OWNED))
 		pkt_double_free(p);
 	p->owned = PKT_FREED;
-	io_poison(p->bytes, sizeof *p - offsetof(struct pkt, bytes));
+	io_poison(p->bytes, pkt_slot(pool->room) - offsetof(struct pkt, bytes));
 	pool->stack[pool->n_free++] = p;
 }
 
@@ -85,8 +95,7 @@ static inline uint8_t *pkt_push_ethernet(struct pkt *p, uint32_t n)
 
 static inline uint8_t *pkt_put(struct pkt *p, uint32_t n)
 {
-	uint32_t used = (uint32_t)(p->data - p->bytes) + p->len;
-	if (UNLIKELY(n > sizeof p->bytes - used))
+	if (UNLIKELY(n > pkt_space(p) - p->len))
 		return NULL;
 	uint8_t *at = p->data + p->len;
 	io_unpoison(at, n);
@@ -103,12 +112,12 @@ static inline uint8_t *pkt_at(const struct pkt *p, uint32_t off, uint32_t n)
 
 static inline void pkt_lend(struct pkt *p)
 {
-	io_unpoison(p->data, PKT_ROOM);
+	io_unpoison(p->data, p->pool->room);
 }
 
 static inline void pkt_filled(struct pkt *p, uint32_t n)
 {
-	io_poison(p->data + n, PKT_ROOM - n);
+	io_poison(p->data + n, p->pool->room - n);
 	p->len = n;
 }
 

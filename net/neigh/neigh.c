@@ -6,7 +6,6 @@
 #include "net/ip4/icmp.h"
 #include "net/ip6/icmp6.h"
 
-#define SOON_MS   600u     /* half a second, and what clock.ms may be late */
 #define SETTLE_US 3000000u /* a link that came up may not carry frames for so long */
 
 void neigh_init(struct gw *gw)
@@ -217,9 +216,9 @@ void neigh_tick(struct gw *gw)
 		}
 }
 
-bool neigh_is_due_soon(const struct gw *gw)
+uint32_t neigh_due_ms(const struct gw *gw)
 {
-	return when_left(gw->clock.ms, gw->neigh.due_ms, NEIGH_MOST_MS) < SOON_MS;
+	return when_left(gw->clock.ms, gw->neigh.due_ms, NEIGH_MOST_MS);
 }
 
 void neigh_flush(struct gw *gw, uint32_t iface)

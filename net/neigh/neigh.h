@@ -49,8 +49,8 @@ void neigh_watch6(struct gw *gw, uint32_t iface, const ip6 *addr);
 
 /* Timers of all entries, about ten times a second. */
 void neigh_tick(struct gw *gw);
-/* True when an entry's timer ends within half a second. */
-bool neigh_is_due_soon(const struct gw *gw);
+/* Gives in how many milliseconds of clock.ms the first timer of an entry may end. */
+uint32_t neigh_due_ms(const struct gw *gw);
 
 /* The carrier of an interface was lost: drops the packets that wait there and forgets its learned
  * neighbours. */

@@ -71,7 +71,7 @@ void tcp_queue_copy(const struct tcp_queue *q, uint32_t skip, uint8_t *to, uint3
 /* Bytes that fit behind a packet's data. */
 static uint32_t room_behind(const struct pkt *p)
 {
-	return p ? (uint32_t)(p->bytes + sizeof p->bytes - (p->data + p->len)) : 0;
+	return p ? pkt_space(p) - p->len : 0;
 }
 
 /* Copies n bytes behind a packet's data; there must be room (room_behind). */

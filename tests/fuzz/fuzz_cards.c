@@ -328,7 +328,7 @@ static bool begin(void)
 	host_now_us = 5000000;
 	noise = 0;
 	nic = NULL;
-	MUST(pkt_pool_init(&pool, POOL));
+	MUST(pkt_pool_init(&pool, POOL, PKT_ROOM));
 	pool_first = (uintptr_t)-1;
 	pool_last = 0;
 	for (uint32_t i = 0; i < POOL; i++) {

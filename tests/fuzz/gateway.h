@@ -84,6 +84,7 @@ static inline void begin(uint8_t choice, size_t memory, void (*make)(uint8_t cho
 	memset(&run, 0, sizeof run);
 	run.sums = run.payloads = run.quotes = true;
 	rig.sink = pass_on;
+	rig.large = true;
 	rig_reset(&rig, choice, memory, 1000000);
 	make(choice);
 	start[choice].image = image_keep(&rig);

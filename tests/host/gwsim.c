@@ -112,6 +112,7 @@ static void reset(uint32_t seed)
 	seed_now = seed;
 	option_packets = 512;
 	rig.in_rings = 0;
+	rig.large = false;
 	option_memory = 30u << 20;
 	option_now_us = 0;
 	option_slow_path = false;
@@ -227,6 +228,8 @@ static void do_option(char *rest)
 		option_packets = (uint32_t)strtoul(value, NULL, 10);
 	else if (strcmp(name, "ring") == 0)
 		rig.in_rings = (uint32_t)strtoul(value, NULL, 10);
+	else if (strcmp(name, "large") == 0)
+		rig.large = strcmp(value, "on") == 0;
 	else if (strcmp(name, "memory") == 0)
 		option_memory = strtoul(value, NULL, 10);
 	else if (strcmp(name, "slow-path") == 0)

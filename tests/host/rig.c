@@ -82,7 +82,7 @@ const char *rig_start(struct rig *rig, const char *app, uint32_t packets)
 		return "no such application";
 	if (!config_check(&rig->config) || rig->config.n_errors)
 		return rig->config.error[0].what;
-	if (!pkt_pool_init(&rig->pool, packets))
+	if (!pkt_pool_init(&rig->pool, packets, rig->large ? PKT_ROOM_LARGE : PKT_ROOM))
 		return "not enough memory for packets";
 	for (uint32_t i = 0; i < rig->in_rings; i++)
 		if (!pkt_alloc(&rig->pool))
@@ -155,7 +155,7 @@ void rig_flush(struct rig *rig)
 				gw_discard(&rig->gw, p, DROP_LINK_DOWN);
 				continue;
 			}
-			if (p->owned != PKT_OWNED || p->len > sizeof p->bytes ||
+			if (p->owned != PKT_OWNED || p->len > pkt_space(p) ||
 			    p->data < p->bytes + PKT_TAG)
 				panic("rig: a bad packet in the transmit queue of interface %u", i);
 			if (rig->gw.capture) {
@@ -176,8 +176,8 @@ static struct pkt *make_partial(struct rig *rig, const struct rig_partial *how,
 {
 	struct pkt *first = NULL, **link = &first;
 	for (uint32_t at = 0, n, k = 0; at < len; at += n, k++) {
-		n = min_u32(k < how->n_pieces && how->piece[k] ? how->piece[k] : PKT_ROOM,
-		            PKT_ROOM);
+		uint32_t room = rig->pool.room;
+		n = min_u32(k < how->n_pieces && how->piece[k] ? how->piece[k] : room, room);
 		if (k == 0)
 			n = max_u32(n, 256); /* NIC_HEADER_MAX */
 		n = min_u32(n, len - at);

@@ -20,6 +20,7 @@ struct rig {
 	bool started;
 	bool stalled[INTERFACES]; /* the card takes nothing: frames stay in the transmit queue */
 	uint32_t in_rings;        /* packets that are never free, as in the rings of cards */
+	bool large;               /* the packets are large */
 	uint32_t free_at_start;   /* packets in the pool before the first frame */
 	/* Gets each frame that leaves. The bytes are valid only during the call. */
 	void (*sink)(struct rig *rig, uint32_t iface, const uint8_t *frame, uint32_t len);

@@ -18,6 +18,7 @@ import contextlib
 import json
 import os
 import sys
+from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -134,11 +135,11 @@ def transfer(net: Net, target: guest.Guest, seconds: float, words: list[str]) ->
     return Transfer(sum(part["bytes"] for part in sums) / 1e9, max(part["seconds"] for part in sums), used)
 
 
-def measure_row(row: guest.Row, setup: guest.Setup, options: argparse.Namespace) -> list[inside.Figure]:
-    """All runs of a row. Tunnels need a gateway at each end: there both are of the same kind and share the core, and
-    the rate is that of the pair."""
+@contextlib.contextmanager
+def open_row(row: guest.Row, setup: guest.Setup, options: argparse.Namespace) -> Iterator[inside.MeasureRun]:
+    """A row's guest between its hosts. Tunnels need a gateway at each end: there both are of the same kind and share
+    the core, and the rate is that of the pair."""
     pair = row.path == "6to4"
-    figures: list[inside.Figure] = []
     guests: list[guest.Guest] = []
     with Lab((options.nic,) * (3 if pair else 2), vnet_hdr=options.offloads) as lab, contextlib.ExitStack() as stack:
         place = Path(lab.directory)
@@ -150,20 +151,19 @@ def measure_row(row: guest.Row, setup: guest.Setup, options: argparse.Namespace)
             guests.append(guest.Guest(row, setup, place, (taps[2], far), guest.FAR_WAN_ADDRESS))
         for one in guests:
             stack.callback(one.stop)
-        try:
-            for one in guests:
-                one.start()
-            net = address_sites(lab) if pair else address_hosts(lab, row)
-            lab.wait_ping(net.address, timeout=30)
-            serve(net, setup)
-            for run in range(options.runs):
-                figures += measure_run(net, guests[0], options.seconds, run)
+        for one in guests:
+            one.start()
+        net = address_sites(lab) if pair else address_hosts(lab, row)
+        lab.wait_ping(net.address, timeout=30)
+        serve(net, setup)
+
+        def measure_run(run: int) -> list[inside.Figure]:
+            figures = good_path(net, guests[0], options.seconds, run)
             if options.offloads and not pair:
-                figures += measure_bad_paths(lab, net, guests[0], options)
-        except (guest.GuestError, CommandFailed, Timeout) as error:
-            print(f"bench: bulk {row.name}: {error}", file=sys.stderr)
-            figures.append(inside.Figure(row.name, "bulk_up", 0, 0.0, str(error).splitlines()[0]))
-    return figures
+                figures += bad_paths(lab, net, guests[0], options.seconds, run)
+            return figures
+
+        yield measure_run
 
 
 def serve(net: Net, setup: guest.Setup) -> None:
@@ -172,9 +172,7 @@ def serve(net: Net, setup: guest.Setup) -> None:
     net.server.wait_port(5201)
 
 
-def measure_bad_paths(
-    lab: Lab, net: Net, target: guest.Guest, options: argparse.Namespace
-) -> list[inside.Figure]:
+def bad_paths(lab: Lab, net: Net, target: guest.Guest, seconds: float, run: int) -> list[inside.Figure]:
     """One connection to a host behind a cable that loses frames, and to one behind a cable that reorders them."""
     figures: list[inside.Figure] = []
     for name, (loss, late) in BAD_PATHS.items():
@@ -182,13 +180,12 @@ def measure_bad_paths(
             bad = net.behind(far)
             lab.wait_ping(bad.address, timeout=30)
             serve(bad, target.setup)
-            for run in range(options.runs):
-                figures += measured(bad, target, options.seconds, name, run, [])
+            figures += measured(bad, target, seconds, name, run, [])
     return figures
 
 
-def measure_run(net: Net, target: guest.Guest, seconds: float, run: int) -> list[inside.Figure]:
-    """The figures of one run on the good path."""
+def good_path(net: Net, target: guest.Guest, seconds: float, run: int) -> list[inside.Figure]:
+    """Each way, with one connection and with eight."""
     figures: list[inside.Figure] = []
     for streams, count in STREAMS.items():
         for way, words in WAYS.items():
@@ -208,4 +205,4 @@ def measured(
 
 
 if __name__ == "__main__":
-    sys.exit(inside.main("bulk TCP", measure_row))
+    sys.exit(inside.main("bulk TCP", open_row, ("bulk_up",)))

@@ -12,10 +12,12 @@ the cache.
 from __future__ import annotations
 
 import argparse
+import contextlib
 import re
 import struct
 import sys
 import time
+from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -28,7 +30,7 @@ import measure
 from labkit import dnslab
 from labkit.lab import Lab
 from labkit.netns import CommandFailed, end_process
-from labkit.wait import Timeout, until
+from labkit.wait import until
 
 SERVER6 = guest.LAN6_ADDRESS.partition("/")[0]
 HOST6 = f"{SERVER6}0/64"
@@ -50,10 +52,6 @@ KINDS = {
     "insn_tcphit": Kind(20, ("-q", "192")),
     "insn_tcpnew": Kind(2, ("-q", str(CLIENTS), "-O", "num-queries-per-conn=1"), True),
 }
-
-
-class Bad(Exception):
-    """Why a run does not count."""
 
 
 def instructions(target: guest.Guest) -> int:
@@ -80,8 +78,8 @@ class Client:
         return said.split() == ["2001:db8:64::a00:102"]
 
     def ask(self, kind: Kind) -> None:
-        """Queries all names as often as `kind` says; raises Bad if an answer is missing or wrong, or connections are
-        not as in `kind`."""
+        """Queries all names as often as `kind` says; raises CommandFailed if an answer is missing or wrong, or
+        connections are not as in `kind`."""
         command = ["dnsperf", "-m", "tcp", "-s", SERVER6, "-d", self.file, "-n", str(kind.times), "-c", str(CLIENTS)]
         command += ["-t", "30", "-l", "240", *kind.options]
         said = self.lab.lan.run(*self.pin, *command, timeout=300).stdout
@@ -89,12 +87,12 @@ class Client:
                        for pattern in (r"Response codes: +NOERROR (\d+) ", r"Reconnections: +(\d+)"))
         asked = NAMES * kind.times
         if good != asked:
-            raise Bad(f"{good} of {asked} questions answered")
+            raise CommandFailed(f"{good} of {asked} questions answered")
         if again < asked - CLIENTS if kind.new else again > 0:
-            raise Bad(f"{again} new connections for {asked} questions")
+            raise CommandFailed(f"{again} new connections for {asked} questions")
 
 
-def measure_run(target: guest.Guest, client: Client, kind: Kind) -> float:
+def instructions_each(target: guest.Guest, client: Client, kind: Kind) -> float:
     """Instructions for an answer, averaged over all answers of a run."""
     before = instructions(target)
     client.ask(kind)
@@ -120,29 +118,26 @@ def prepare(lab: Lab, target: guest.Guest, client: Client) -> str:
     return f"spins when idle ({idle / 1e6:.1f} M instructions/s)" if idle > measure.IDLE_INSTRUCTIONS else ""
 
 
-def measure_row(row: guest.Row, setup: guest.Setup, options: argparse.Namespace) -> list[inside.Figure]:
-    figures: list[inside.Figure] = []
-    with Lab((options.nic, options.nic)) as lab:
+@contextlib.contextmanager
+def open_row(row: guest.Row, setup: guest.Setup, options: argparse.Namespace) -> Iterator[inside.MeasureRun]:
+    """A row's guest with a full cache, between its hosts."""
+    with Lab((options.nic, options.nic)) as lab, contextlib.ExitStack() as stack:
         target = guest.Guest(row, setup, Path(lab.directory), taps=tuple(port.tap for port in lab.ports))
         client = Client(lab, setup.cores[1])
-        try:
-            spins = prepare(lab, target, client)
-            for run in range(options.runs):
-                for key, kind in KINDS.items():
-                    try:
-                        value, void = measure_run(target, client, kind), spins
-                    except (Bad, CommandFailed, Timeout) as error:
-                        value, void = float("nan"), str(error).splitlines()[0]
-                        print(f"bench: {row.name}, {key}: {error}", file=sys.stderr)
-                    figures.append(inside.Figure(row.name, key, run, value, void))
-        except (guest.GuestError, Bad, CommandFailed, Timeout) as error:
-            print(f"bench: dns-tcp {row.name}: {error}", file=sys.stderr)
-            void = str(error).splitlines()[0]
-            figures += [inside.Figure(row.name, key, 0, float("nan"), void) for key in KINDS]
-        finally:
-            target.stop()
-    return figures
+        stack.callback(target.stop)
+        spins = prepare(lab, target, client)
+
+        def measure_run(run: int) -> list[inside.Figure]:
+            figures: list[inside.Figure] = []
+            for key, kind in KINDS.items():
+                try:
+                    figures.append(inside.Figure(row.name, key, run, instructions_each(target, client, kind), spins))
+                except inside.FAILED as error:
+                    figures += inside.failure(row.name, [key], run, error)
+            return figures
+
+        yield measure_run
 
 
 if __name__ == "__main__":
-    sys.exit(inside.main("DNS over TCP", measure_row))
+    sys.exit(inside.main("DNS over TCP", open_row, tuple(KINDS)))

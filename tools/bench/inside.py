@@ -3,20 +3,26 @@
 
 These are separate programs, which tools/bench/run starts, because they move into private namespaces (the lab's). Each
 writes a JSON list of figures.
+
+The guests of all rows stand side by side, and in each run every row is measured in turn. A machine whose speed changes
+from minute to minute so changes it for all rows.
 """
 
 from __future__ import annotations
 
 import argparse
+import contextlib
 import dataclasses
 import json
 import os
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from pathlib import Path
 
 import guest
 from labkit import linuxguest, sandbox
+from labkit.netns import CommandFailed
+from labkit.wait import Timeout
 
 ROOT = Path(__file__).resolve().parent.parent.parent
 
@@ -32,7 +38,17 @@ class Figure:
     void: str = ""
 
 
-MeasureRow = Callable[[guest.Row, guest.Setup, argparse.Namespace], list[Figure]]
+FAILED = (guest.GuestError, CommandFailed, Timeout)
+# Measures one run: its number in, its figures out.
+MeasureRun = Callable[[int], list[Figure]]
+# Starts the guest and the hosts of a row, for as long as the context lasts; raises one of FAILED.
+OpenRow = Callable[[guest.Row, guest.Setup, argparse.Namespace], contextlib.AbstractContextManager[MeasureRun]]
+
+
+def failure(row: str, keys: Iterable[str], run: int, error: Exception) -> list[Figure]:
+    """Void figures, which say why a row could not be measured."""
+    print(f"bench: {row}: {error}", file=sys.stderr)
+    return [Figure(row, key, run, float("nan"), str(error).splitlines()[0]) for key in keys]
 
 
 def _parse(what: str) -> argparse.Namespace:
@@ -49,8 +65,9 @@ def _parse(what: str) -> argparse.Namespace:
     return parser.parse_args()
 
 
-def main(what: str, measure_row: MeasureRow) -> int:
-    """Measures each row in turn; the exit status of the program."""
+def main(what: str, open_row: OpenRow, keys: tuple[str, ...]) -> int:
+    """Measures all rows; the exit status of the program. A row that does not start has a void figure for each of
+    `keys`."""
     options = _parse(what)
     try:
         sandbox.enter([sys.executable, *sys.argv])
@@ -63,11 +80,23 @@ def main(what: str, measure_row: MeasureRow) -> int:
     linux = {role: linuxguest.build(ROOT / "build", role) for role in roles}
     setup = guest.Setup(options.nic, "tap", options.image, linux, cores, options.offloads, options.plugin)
     figures: list[Figure] = []
-    for name in options.rows.split(","):
-        row = guest.ROWS[name]
-        if options.extra and row.what == "nat" and not row.linux:
-            row = dataclasses.replace(row, extra=options.extra)
-        print(f"bench: {what}, {options.nic} {name}", file=sys.stderr)
-        figures += measure_row(row, setup, options)
+    with contextlib.ExitStack() as stack:
+        rows: dict[str, MeasureRun] = {}
+        for name in options.rows.split(","):
+            row = guest.ROWS[name]
+            if options.extra and row.what == "nat" and not row.linux:
+                row = dataclasses.replace(row, extra=options.extra)
+            print(f"bench: {what}, {options.nic} {name} starts", file=sys.stderr)
+            try:
+                rows[name] = stack.enter_context(open_row(row, setup, options))
+            except FAILED as error:
+                figures += failure(name, keys, 0, error)
+        for run in range(options.runs):
+            for name, measure_run in rows.items():
+                print(f"bench: {what}, {options.nic} {name}, run {run + 1} of {options.runs}", file=sys.stderr)
+                try:
+                    figures += measure_run(run)
+                except FAILED as error:
+                    figures += failure(name, keys, run, error)
     options.out.write_text(json.dumps([dataclasses.asdict(f) for f in figures]), encoding="utf-8")
     return 0

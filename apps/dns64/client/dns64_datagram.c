@@ -8,7 +8,7 @@
  * answer fits there. */
 static void make_room(struct pkt *p)
 {
-	if (LIKELY((uint32_t)(p->bytes + sizeof p->bytes - p->data) >= UDP_ROOM))
+	if (LIKELY(pkt_space(p) >= UDP_ROOM))
 		return;
 	memmove(p->bytes + PKT_HEADROOM, p->data, p->len);
 	p->data = p->bytes + PKT_HEADROOM;

@@ -133,7 +133,7 @@ static const char *queue_init(struct virtio_net *v, struct virtio_queue *q, uint
 		*q->ring.used_event = 0xffff; /* the entry furthest away */
 	uint16_t flags = n == VIRTIO_NET_RX ? VIRTIO_DESC_WRITE : 0;
 	for (uint32_t id = 0; id < q->slots; id++) {
-		q->data[id].len = PKT_ROOM + v->front;
+		q->data[id].len = v->room + v->front;
 		q->data[id].flags = flags;
 		if (v->split)
 			q->ring.desc[id] = (struct virtio_desc){
@@ -273,6 +273,7 @@ static const char *take_features(struct virtio_net *v, uint64_t f)
 	v->header = v->pci.modern || f & VIRTIO_NET_F_MRG_RXBUF ? VIRTIO_NET_HEADER
 	                                                        : VIRTIO_NET_HEADER_0_9;
 	v->front = v->split ? 0 : v->header;
+	v->room = f & VIRTIO_NET_F_MRG_RXBUF ? v->nic.pool->room : PKT_ROOM;
 	v->nic.offloads = offloads_of(f);
 	v->nic.ops = f & OFFLOADS ? &offload : &plain;
 	if (f & VIRTIO_F_INDIRECT_DESC && !v->table)
@@ -500,5 +501,6 @@ const struct pci_driver virtio_net_driver = {
         .name = "virtio-net",
         .ids = ids,
         .n_ids = ARRAY_SIZE(ids),
+        .large = true,
         .probe = virtio_net_probe,
 };

@@ -36,6 +36,7 @@ struct virtio_net {
 	bool events;     /* EVENT_IDX: notifications and interrupts by index, not by flag */
 	uint32_t header; /* bytes of the header */
 	uint32_t front;  /* bytes of the header in the frame's descriptor: `header` or 0 */
+	uint32_t room;   /* bytes for data in each receive buffer */
 	bool started;    /* the last restart succeeded, at started_us */
 	uint64_t retry_at_us, retry_us, started_us;
 	uint64_t said;                         /* for log_limited */

@@ -90,7 +90,7 @@ static bool measure(struct virtio_net *v, uint32_t at, uint32_t n, uint32_t *len
 		uint32_t id = done->id, used = done->len, front = k == 0 ? v->header : 0;
 		if (!is_due(v, at + k, id))
 			return false;
-		if (used > PKT_ROOM + (k == 0 ? v->header : v->front))
+		if (used > v->room + (k == 0 ? v->header : v->front))
 			return too_much(v);
 		good &= used > front;
 		*total += used - front;
@@ -109,7 +109,7 @@ static struct pkt *take(struct virtio_net *v, uint32_t at, uint32_t in_front, ui
 	uint32_t id = q->order[at & q->last];
 	struct pkt *p = q->slot[id], *fresh = pkt_alloc(v->nic.pool);
 	ASSERT(fresh); /* rx_partial has counted them */
-	pkt_filled(p, min_u32(len, PKT_ROOM));
+	pkt_filled(p, min_u32(len, v->room));
 	p->data -= in_front;
 	p->len = len;
 	p->next = NULL;
@@ -212,7 +212,7 @@ uint32_t virtio_offload_rx(struct nic *nic, struct pkt **burst, uint32_t max)
 			if (UNLIKELY(took == 0))
 				return (uint32_t)(to - burst);
 		} else if (UNLIKELY(len - NIC_FRAME_MIN > NIC_FRAME_MAX - NIC_FRAME_MIN)) {
-			if (len + v->header > PKT_ROOM + v->header) {
+			if (len + v->header > v->room + v->header) {
 				too_much(v);
 				return (uint32_t)(to - burst);
 			}

@@ -201,9 +201,10 @@ def told(way: Way, answers: list[list[str]]) -> dict[str, list[bytes]]:
     return found
 
 
-def played(sim: Simulator, way: Way, offloads: int, commands: list[str]) -> tuple[dict[str, list[bytes]], list[str]]:
+def played(sim: Simulator, way: Way, offloads: int, commands: list[str],
+           large: bool = False) -> tuple[dict[str, list[bytes]], list[str]]:
     """What leaves a fresh gateway, and its counters."""
-    gateway = Gateway(sim, way.config, way.app)
+    gateway = Gateway(sim, way.config, way.app, large=large)
     gateway.checked = False
     gateway.wait(4)
     for port in (LAN, WAN):
@@ -220,10 +221,10 @@ def played(sim: Simulator, way: Way, offloads: int, commands: list[str]) -> tupl
 
 
 def same(sim: Simulator, way: Way, offloads: int, bulks: list[Bulk], pieces: tuple[int, ...],
-         singles: list[bytes] | None = None) -> None:
+         singles: list[bytes] | None = None, large: bool = False) -> None:
     frames = [frame for bulk in bulks for frame in cut(bulk)] if singles is None else singles
     expected, counted = played(sim, way, offloads, [f"rx {way.port} {frame.hex()}" for frame in frames])
-    found, counters = played(sim, way, offloads, [bulk.command(way.port, pieces) for bulk in bulks])
+    found, counters = played(sim, way, offloads, [bulk.command(way.port, pieces) for bulk in bulks], large)
     for port in (LAN, WAN):
         one, other = found.get(port, []), expected.get(port, [])
         assert len(one) == len(other), f"{port}: {len(one)} frames, not {len(other)}"
@@ -245,9 +246,9 @@ def bulk_sizes(draw: st.DrawFn) -> tuple[int, int]:
 @settings(parent=examples(6), phases=[Phase.reuse, Phase.generate])  # smaller examples take minutes to find
 @given(sizes=st.lists(bulk_sizes(), min_size=1, max_size=3), number=st.integers(0, 65535),
        flags=st.sampled_from([ACK, ACK | PSH, ACK | PSH | FIN, ACK | CWR, ACK | CWR | PSH | ECE, ACK | URG]),
-       pieces=st.lists(st.integers(1, 2048), max_size=4).map(tuple))
+       pieces=st.lists(st.integers(1, 8192), max_size=4).map(tuple), large=st.booleans())
 def test_same_as_one_by_one(sim: Simulator, name: str, offloads: int, sizes: list[tuple[int, int]], number: int,
-                            flags: int, pieces: tuple[int, ...]) -> None:
+                            flags: int, pieces: tuple[int, ...], large: bool) -> None:
     way = WAYS[name]
     bulks, seq = [], 0
     for payload, wanted in sizes:
@@ -259,22 +260,22 @@ def test_same_as_one_by_one(sim: Simulator, name: str, offloads: int, sizes: lis
         struct.pack_into("!I", frame, at, (struct.unpack_from("!I", frame, at)[0] + seq) % 2**32)
         bulks.append(Bulk(bytes(frame), one.l4, TCP_SUM, segment, one.flags))
         seq += payload
-    same(sim, way, offloads, bulks, pieces)
+    same(sim, way, offloads, bulks, pieces, large=large)
 
 
 @pytest.mark.parametrize("offloads", [0, SUM, NO_USO, ALL])
 @pytest.mark.parametrize("name", WAYS)
 @settings(parent=examples(4), phases=[Phase.reuse, Phase.generate])
 @given(sizes=st.lists(bulk_sizes(), min_size=1, max_size=3), number=st.integers(0, 65535),
-       pieces=st.lists(st.integers(1, 2048), max_size=4).map(tuple))
+       pieces=st.lists(st.integers(1, 8192), max_size=4).map(tuple), large=st.booleans())
 def test_datagrams_same_as_one_by_one(sim: Simulator, name: str, offloads: int, sizes: list[tuple[int, int]],
-                                      number: int, pieces: tuple[int, ...]) -> None:
+                                      number: int, pieces: tuple[int, ...], large: bool) -> None:
     way = WAYS[name]
     bulks = []
     for i, (payload, wanted) in enumerate(sizes):
         segment = min(wanted, 1452 if way.usual.type == 0x86dd else 1472)
         bulks.append(datagrams(way.usual, bytes((i + k) * 7 % 251 for k in range(payload)), segment, number))
-    same(sim, way, offloads, bulks, pieces)
+    same(sim, way, offloads, bulks, pieces, large=large)
 
 
 def in_order(sim: Simulator, way: Way, offloads: int, commands: list[str]) -> list[str]:

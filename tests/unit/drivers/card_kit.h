@@ -29,7 +29,7 @@ static inline struct card *suite_machine(uint32_t packets)
 	log_reset();
 	host_now_us = 5000000;
 	suite_nic = NULL;
-	CHECK(pkt_pool_init(&suite_pool, packets));
+	CHECK(pkt_pool_init(&suite_pool, packets, PKT_ROOM));
 	suite_card = suite->plug(0, suite_mac);
 	return suite_card;
 }

@@ -30,7 +30,7 @@ static inline void kit_machine(uint32_t n)
 	host_now_us = 5000000;
 	kit_nics = 0;
 	kit_nic[0] = kit_nic[1] = NULL;
-	CHECK(pkt_pool_init(&kit_pool, n));
+	CHECK(pkt_pool_init(&kit_pool, n, PKT_ROOM));
 }
 
 /* Adds card i to the bus. */

@@ -21,7 +21,7 @@ static void start(void)
 	pci_model_reset();
 	host_arena(16u << 20);
 	log_reset();
-	CHECK(pkt_pool_init(&pool, POOL));
+	CHECK(pkt_pool_init(&pool, POOL, PKT_ROOM));
 }
 
 /* Adds a device without a driver to the bus. */
@@ -71,8 +71,12 @@ static void finds_all_in_the_order_of_the_bus(void)
 	struct nic *nic[4] = {NULL};
 	start();
 	plug_all();
-	CHECK_EQ(nic_count(NIC_MAX), 4); /* those with a driver, whether they work or not */
-	CHECK_EQ(nic_count(3), 3);
+	bool large = false;
+	CHECK_EQ(nic_count(NIC_MAX, &large), 4); /* those with a driver, whether they work or not */
+	CHECK(large);                            /* a virtio-net */
+	CHECK_EQ(nic_count(1, &large), 1);
+	CHECK(!large); /* the first is an e1000 */
+	CHECK_EQ(nic_count(3, &large), 3);
 	uint32_t n = nic_probe_all(&pool, nic, ARRAY_SIZE(nic));
 	CHECK_EQ(n, 3);
 	for (uint32_t i = 0; i < n && i < ARRAY_SIZE(slot); i++)

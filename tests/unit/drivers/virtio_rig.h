@@ -22,6 +22,7 @@ struct rig {
 };
 
 static struct rig rig;
+static uint32_t rig_room = PKT_ROOM; /* of its packets */
 static uint64_t rig_now_us;
 
 /* Makes an empty bus and memory, and a device of that form that is not yet on the bus. */
@@ -31,7 +32,7 @@ static inline void rig_new(enum virtio_model_form form)
 	host_arena(16u << 20);
 	log_reset();
 	memset(&rig, 0, sizeof rig);
-	if (!pkt_pool_init(&rig.pool, RIG_POOL))
+	if (!pkt_pool_init(&rig.pool, RIG_POOL, rig_room))
 		printf("# no memory for the pool\n");
 	virtio_model_init(&rig.m, form);
 }

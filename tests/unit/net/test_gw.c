@@ -94,12 +94,15 @@ static void a_rest_ends_for_timers(void)
 	CHECK_EQ(gw->rest_us, 21000000);
 	neigh_due_in(gw, n, 300);
 	turn(20600000);
-	CHECK_EQ(gw->rest_us, 20700000);
-	neigh_due_in(gw, n, 400000); /* no later: another entry may be due */
+	CHECK_EQ(gw->rest_us, 20800000); /* when it is due, and not before */
+	neigh_due_in(gw, n, 400000);     /* no later: another entry may be due */
 	turn(20700000);
 	CHECK_EQ(gw->rest_us, 20800000);
 	turn(20800000); /* now the table has been looked at */
 	CHECK_EQ(gw->rest_us, 21300000);
+	gw->neigh.due_ms = gw->clock.ms + 130; /* between two ticks */
+	turn(20810000);
+	CHECK_EQ(gw->rest_us, 21000000);
 	gw->dhcp.state = DHCP_SELECTING;
 	gw->dhcp.due_us = UINT64_MAX;
 	turn(21300000);

@@ -327,7 +327,7 @@ static void pairs_spread(void)
 int main(void)
 {
 	host_arena(1 << 20);
-	CHECK(pkt_pool_init(&pool, 8));
+	CHECK(pkt_pool_init(&pool, 8, PKT_ROOM));
 	TEST(types_from_ipv4);
 	TEST(pointers_from_ipv4);
 	TEST(types_from_ipv6);

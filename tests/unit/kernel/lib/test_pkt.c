@@ -18,7 +18,7 @@ static struct pool pool;
 static void start(void)
 {
 	host_arena(1 << 20);
-	CHECK(pkt_pool_init(&pool, N));
+	CHECK(pkt_pool_init(&pool, N, PKT_ROOM));
 }
 
 static void pool_counts(void)
@@ -34,11 +34,11 @@ static void pool_without_memory(void)
 {
 	struct pool small;
 	host_arena(sizeof(struct pkt) * 4);
-	CHECK(!pkt_pool_init(&small, 5));
+	CHECK(!pkt_pool_init(&small, 5, PKT_ROOM));
 	host_arena(4096);
-	CHECK(!pkt_pool_init(&small, 10000));
+	CHECK(!pkt_pool_init(&small, 10000, PKT_ROOM));
 	host_arena(4096);
-	CHECK(pkt_pool_init(&small, 0));
+	CHECK(pkt_pool_init(&small, 0, PKT_ROOM));
 	CHECK(pkt_alloc(&small) == NULL);
 }
 
@@ -48,9 +48,9 @@ static void pool_beyond_32_bits(void)
 	struct pool large;
 	uint32_t n = UINT32_MAX / (uint32_t)sizeof(struct pkt);
 	host_arena(64u << 20);
-	CHECK(!pkt_pool_init(&large, n + 1));
-	CHECK(!pkt_pool_init(&large, n + 2));
-	CHECK(!pkt_pool_init(&large, UINT32_MAX));
+	CHECK(!pkt_pool_init(&large, n + 1, PKT_ROOM));
+	CHECK(!pkt_pool_init(&large, n + 2, PKT_ROOM));
+	CHECK(!pkt_pool_init(&large, UINT32_MAX, PKT_ROOM));
 	CHECK(alloc_left() > 60u << 20);
 }
 
@@ -126,6 +126,41 @@ static void put(void)
 	CHECK(pkt_pull(p, 100) != NULL);
 	CHECK(pkt_put(p, 1) == NULL);
 	pkt_free(p);
+}
+
+/* A pool of large packets: slots do not overlap, and a packet ends where its slot does, wherever
+ * its data begins. */
+static void large(void)
+{
+	struct pool big;
+	struct pkt *all[8];
+	host_arena(1 << 20);
+	CHECK(pkt_slot(PKT_ROOM_LARGE) % 64 == 0);
+	CHECK(pkt_pool_init(&big, ARRAY_SIZE(all), PKT_ROOM_LARGE));
+	for (unsigned i = 0; i < ARRAY_SIZE(all); i++) {
+		struct pkt *p = all[i] = pkt_alloc(&big);
+		CHECK_EQ(pkt_space(p), PKT_ROOM_LARGE);
+		CHECK(pkt_put(p, PKT_ROOM_LARGE + 1) == NULL);
+		uint8_t *data = pkt_put(p, PKT_ROOM_LARGE);
+		CHECK(data != NULL);
+		memset(p->bytes, (int)i, PKT_HEADROOM);
+		memset(data, (int)i, PKT_ROOM_LARGE);
+		CHECK(pkt_put(p, 1) == NULL);
+	}
+	for (unsigned i = 0; i < ARRAY_SIZE(all); i++) {
+		struct pkt *p = all[i];
+		CHECK(p->pool == &big && p->data == p->bytes + PKT_HEADROOM);
+		CHECK_EQ(p->data[PKT_ROOM_LARGE - 1], i);
+		/* Cut at the front far beyond what a small packet has, and at the end. */
+		CHECK(pkt_pull(p, 7000) != NULL);
+		pkt_trim(p, 100);
+		CHECK_EQ(pkt_space(p), PKT_ROOM_LARGE - 7000);
+		CHECK(pkt_put(p, PKT_ROOM_LARGE - 7100 + 1) == NULL);
+		CHECK(pkt_put(p, PKT_ROOM_LARGE - 7100) != NULL);
+		CHECK(pkt_push(p, 7000 + PKT_HEADROOM) == p->bytes);
+		pkt_free(p);
+	}
+	CHECK_EQ(big.n_free, ARRAY_SIZE(all));
 }
 
 static void pull(void)
@@ -316,6 +351,7 @@ int main(void)
 	TEST(exhaustion);
 	TEST(kept_packets_are_limited);
 	TEST(put);
+	TEST(large);
 	TEST(pull);
 	TEST(push);
 	TEST(at);

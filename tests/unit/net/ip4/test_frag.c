@@ -38,7 +38,7 @@ static void start(uint32_t packets)
 	memset(&pool, 0, sizeof pool);
 	memset(&rng, 0, sizeof rng);
 	rng_seed(&rng, &seed, sizeof seed);
-	CHECK(pkt_pool_init(&pool, packets));
+	CHECK(pkt_pool_init(&pool, packets, PKT_ROOM));
 	gw.pool = &pool;
 	gw.rng = &rng;
 	gw.forwarder = &app;

@@ -44,7 +44,7 @@ static void start(uint32_t packets)
 	memset(&rng, 0, sizeof rng);
 	memset(&table, 0, sizeof table);
 	rng_seed(&rng, &seed, sizeof seed);
-	CHECK(pkt_pool_init(&pool, packets));
+	CHECK(pkt_pool_init(&pool, packets, PKT_ROOM));
 	gw.pool = &pool;
 	gw.rng = &rng;
 	gw.forwarder = &app;

@@ -140,7 +140,7 @@ static void behind_an_ip_header(void)
 int main(void)
 {
 	host_arena(1 << 20);
-	CHECK(pkt_pool_init(&pool, 16));
+	CHECK(pkt_pool_init(&pool, 16, PKT_ROOM));
 	TEST(clamps);
 	TEST(malformed);
 	TEST(other_packets);
