@@ -106,7 +106,7 @@ static struct nat_session *next_scanned(struct nat_table *t)
 struct room {
 	uint32_t host, share; /* nat_host.ip */
 	struct newcomer address;
-	const struct nat_mapping *keep;
+	uint32_t keep; /* index of a mapping that keeps its last session, or NAT_NONE */
 	bool entitled;
 	bool in_host;          /* only what another station of the same host has */
 	uint32_t victim_holds; /* sessions that the victim's host, station or address holds */
@@ -145,10 +145,10 @@ static bool is_neighbours(const struct nat_table *t, const struct nat_session *s
 /* Looks at one session; true for an uninvited one: no other is better. */
 static bool consider(const struct nat_table *t, struct nat_session *s, struct room *w)
 {
-	const struct nat_mapping *m = &t->mapping[s->mapping];
 	bool uninvited = s->flags & NAT_UNINVITED;
 	if (s->state == NAT_FREE || (!uninvited && !half_open(s) && !is_over(s)) ||
-	    (m == w->keep && m->n_sessions == 1) || (w->in_host && !is_neighbours(t, s, w)))
+	    (s->mapping == w->keep && t->mapping[w->keep].n_sessions == 1) ||
+	    (w->in_host && !is_neighbours(t, s, w)))
 		return false;
 	uint32_t holds = uninvited ? 0 : loses(t, s, w);
 	if (uninvited || holds > w->victim_holds) {
@@ -178,7 +178,7 @@ bool nat_evict_session(struct nat_table *t, uint32_t in_ip, const struct nat_map
 	struct room w = {.host = nat_host_of(t, in_ip),
 	                 .share = share,
 	                 .address = newcomer(t, in_ip),
-	                 .keep = keep};
+	                 .keep = keep ? (uint32_t)(keep - t->mapping) : NAT_NONE};
 	w.entitled = nat_host_sessions(t, in_ip) < share;
 	return make_room(t, &w, w.entitled || w.address.is_small ? ROOM_TRIES : OWN_TRIES);
 }
@@ -194,8 +194,10 @@ static bool has_larger_neighbour(const struct nat_table *t, const struct newcome
 
 bool nat_evict_neighbour(struct nat_table *t, uint32_t in_ip)
 {
-	struct room w = {
-	        .host = nat_host_of(t, in_ip), .address = newcomer(t, in_ip), .in_host = true};
+	struct room w = {.host = nat_host_of(t, in_ip),
+	                 .address = newcomer(t, in_ip),
+	                 .keep = NAT_NONE,
+	                 .in_host = true};
 	return w.address.is6 && w.host != in_ip &&
 	       make_room(t, &w, has_larger_neighbour(t, &w.address) ? ROOM_TRIES : OWN_TRIES);
 }

@@ -341,9 +341,12 @@ struct nat_mapping *nat_mapping_find(const struct nat_table *t, uint8_t proto, u
 	uint32_t external = t->n_external == 1 ? 0 : nat_external_of(t, in_ip);
 	if (external == NAT_NONE) /* a host without mappings */
 		return NULL;
-	struct nat_mapping *m = nat_mapping_of_port(t, external, proto, in_port);
-	if (m && m->in_ip == in_ip && m->in_port == in_port)
-		return m;
+	uint32_t owner = t->external[external].ports[proto]->owner[in_port];
+	if (owner != NAT_NONE) {
+		struct nat_mapping *m = nat_mapping_of_owner(t, owner);
+		if (m->in_ip == in_ip && m->in_port == in_port)
+			return m;
+	}
 	return t->moved[moved_at(in_port)] ? find_moved(t, proto, in_ip, in_port) : NULL;
 }
 

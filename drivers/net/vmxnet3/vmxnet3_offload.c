@@ -13,6 +13,7 @@
 
 #include "drivers/net/wire.h"
 #include "kernel/lib/bytes.h"
+#include "kernel/seam/panic.h"
 
 #define MASK            (V_TX_RING - 1)
 #define V_FRAME_MOST    16u /* descriptors of a packet, … */
@@ -89,16 +90,18 @@ static uint32_t next_bytes(const struct job *j)
 	return bytes;
 }
 
-/* Moves a place on. Gives how many descriptors the bytes in between need. */
+/* Moves a place on. The pieces have so many bytes. Gives how many descriptors these need. */
 static uint32_t skip(struct place *from, uint32_t bytes)
 {
 	uint32_t n = 0;
-	for (; bytes; n++) {
-		uint32_t here = min_u32(from->piece->len - from->at, bytes);
+	for (; from->piece; n++) {
+		uint32_t here = from->piece->len - from->at;
+		if (here > bytes) {
+			from->at += bytes;
+			return n + (bytes != 0);
+		}
 		bytes -= here;
-		from->at += here;
-		if (from->at == from->piece->len)
-			*from = (struct place){from->piece->next, 0};
+		*from = (struct place){from->piece->next, 0};
 	}
 	return n;
 }
@@ -205,14 +208,13 @@ static void forget_length(struct pkt *p)
 }
 
 /* The headers of what follows `bytes` of payload in n segments, whose headers are h: a packet of
- * their own. The pool has one. */
+ * their own. The pool has one, with room for them. */
 static struct pkt *headers_behind(struct vmxnet3 *v, const struct job *j, const uint8_t *h,
                                   uint32_t bytes, uint32_t n)
 {
 	struct pkt *p = pkt_alloc(v->nic.pool);
 	uint8_t *to = p ? pkt_put(p, j->header) : NULL;
-	if (!to)
-		return NULL;
+	ASSERT(to); /* plan() has counted it, and prepare() has seen to the room */
 	memcpy(to, h, j->header);
 	uint8_t *tcp = to + j->l4, *id = to + j->l3 + IP4_ID;
 	store32(tcp + TCP_SEQ, swap32(swap32(load32(tcp + TCP_SEQ)) + bytes));
@@ -243,8 +245,8 @@ static void put_segments(struct vmxnet3 *v, struct job *j)
 	struct pkt *headers = NULL; /* of the next packet; NULL: in the first piece */
 	forget_length(j->from.piece);
 	take_tag(j);
-	uint8_t *h = j->from.piece->data;
 	while (j->left) {
+		uint8_t *h = headers ? headers->data : j->from.piece->data;
 		uint32_t first = v->tx_tail, bytes = next_bytes(j);
 		bool last = bytes == j->left;
 		uint32_t n = last ? j->frames : bytes / j->segment;
@@ -261,7 +263,6 @@ static void put_segments(struct vmxnet3 *v, struct job *j)
 		j->frames -= n;
 		j->own = 1;
 		headers = behind;
-		h = behind ? behind->data : NULL;
 	}
 }
 
