@@ -1,7 +1,8 @@
 /* The fast path (net/flow.h) of the UDP and TCP packets of known sessions, which are the entries of
  * the flow cache. An entry dies with its session. */
 #include "apps/nat64/nat64.h"
-#include "net/flow.h"
+
+#include "apps/translate/xlat_flow.h"
 
 /* The enum nat_proto of a packet whose transport header the fast path can translate: not a UDP
  * packet without checksum, nor a segment whose MSS may have to be clamped. NAT_OTHER for others. */
@@ -122,25 +123,7 @@ ALWAYS_INLINE uint8_t *rewrite_out(struct gw *gw, void *entry, const struct flow
 	else
 		nat_fix_l4(f->l4, s->proto, s->l4_delta);
 	n->core.translated[XLAT_64] += f->partial ? f->p->segments : 1u;
-	/* Words of the IPv4 header in memory order; their sum is that of the whole header. */
-	uint32_t tos = xlat_tos(&n->core, (uint8_t)(be32_get(f->h6->first) >> 20));
-	uint32_t len = IP4_MIN + f->n;
-	uint32_t w0 = 0x45 | tos << 8 | (uint32_t)swap16((uint16_t)len) << 16;
-	uint32_t w1 = be16_raw(ip4_id(&gw->ids, ip4_from_raw(s->rem_ip))) |
-	              (uint32_t)swap16(xlat_df(IP4_MIN + flow_largest(f))) << 16;
-	uint32_t w2 = (uint32_t)(*f->hops - 1) | (uint32_t)*f->proto << 8;
-	uint16_t sum = csum_fold(csum_add32(csum_add32(w0, w1), csum_add32(w2, s->ip_delta)));
-	uint8_t *four = f->l4 - IP4_MIN;
-	store32(four, w0);
-	store32(four + 4, w1);
-	store32(four + 8, w2 | (uint32_t)(uint16_t)~sum << 16);
-	store32(four + 12, s->ext_ip);
-	store32(four + 16, s->rem_ip);
-	if (f->partial) { /* the next segments go on from this identification */
-		ip4_id_skip(&gw->ids, ip4_from_raw(s->rem_ip), f->p->segments - 1u);
-		f->p->flags &= (uint16_t)~PKT_TSO6;
-	}
-	return four;
+	return xlat_flow4(gw, &n->core, f, s->ext_ip, s->rem_ip, s->ip_delta);
 }
 
 /* --- from outside ----------------------------------------------------------------------------- */

@@ -43,11 +43,11 @@ struct xlat_core {
 	bool errors;      /* ICMP errors about packets that are refused */
 	bool compute_zero;
 	bool icmp_interface;
-	uint16_t mss;              /* largest MSS; 0: any */
-	uint8_t tos_mask, tos_set; /* bits copied from the other side's octet, bits that are set */
-	uint32_t mtu6;             /* the smallest MTU of the inside */
-	uint32_t limit46;          /* size of an IPv6 packet above which one without DF is split */
-	uint64_t translated[2];    /* packets, by direction */
+	uint16_t mss;               /* largest MSS; 0: any */
+	uint32_t tos_mask, tos_set; /* bits copied from the other side's octet, bits that are set */
+	uint32_t mtu6;              /* the smallest MTU of the inside */
+	uint32_t limit46;           /* size of an IPv6 packet above which one without DF is split */
+	uint64_t translated[2];     /* packets, by direction */
 	uint64_t no_checksum_us, extension_us; /* times of the last log lines about these */
 };
 

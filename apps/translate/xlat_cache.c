@@ -1,6 +1,8 @@
 /* The fast path of the translator; see xlat_cache.h. */
 #include "apps/translate/xlat_cache.h"
 
+#include "apps/translate/xlat_flow.h"
+
 /* A free entry matches the pair of zero addresses, but no such packet is sent by it: its next hop
  * is no neighbour. */
 static void forget_all(struct gw *gw, struct xlat_cache *t)
@@ -41,7 +43,7 @@ void xlat_cache_note64(struct gw *gw, struct translator *v, const struct pkt *p,
 	        .to6 = *to,
 	        .from = x->from,
 	        .to = x->to,
-	        .sum = csum_fold(csum_add32(x->from, x->to)),
+	        .sum = csum_add32(x->from, x->to),
 	        .next = neigh_no_hint(&gw->neigh, p->hop),
 	        .change = (uint16_t)~x->delta,
 	        .iface = p->iface,
@@ -61,7 +63,7 @@ ALWAYS_INLINE bool has_sum(const struct translator *v, const struct flow_packet 
 
 /* Changes the checksum of TCP or UDP. Both pseudo headers have the same length and protocol, so
  * only the addresses matter. That of UDP is not zero (has_sum), and so does not become zero. */
-ALWAYS_INLINE void change_sum(const struct flow_packet *f, uint16_t change)
+ALWAYS_INLINE void change_sum(const struct flow_packet *f, uint32_t change)
 {
 	if (f->partial) {
 		flow_fix_partial(f, (uint16_t)~change);
@@ -70,7 +72,7 @@ ALWAYS_INLINE void change_sum(const struct flow_packet *f, uint16_t change)
 		tcp->sum = csum_apply(tcp->sum, (uint16_t)~change);
 	} else {
 		struct udp_hdr *udp = (struct udp_hdr *)f->l4;
-		udp->sum = be16_from_raw(csum_fold((uint32_t)be16_raw(udp->sum) + change));
+		udp->sum = be16_from_raw(csum_fold(be16_raw(udp->sum) + change));
 	}
 }
 
@@ -128,39 +130,12 @@ ALWAYS_INLINE void *find64(struct gw *gw, struct flow_packet *f, struct flow_exi
 	return k;
 }
 
-/* Stores 16 bits, and gives the sum with them added. The compiler must not put the additions off:
- * it has no registers to keep so many halves. */
-ALWAYS_INLINE uint32_t put_half(uint8_t *at, uint32_t half, uint32_t sum)
-{
-	store16(at, (uint16_t)half);
-	sum += half;
-	__asm__("" : "+r"(sum));
-	return sum;
-}
-
 ALWAYS_INLINE uint8_t *rewrite64(struct gw *gw, void *entry, const struct flow_packet *f)
 {
-	struct translator *v = gw->state;
+	const struct translator *v = gw->state;
 	const struct xlat_pair64 *k = entry;
-	const struct ip6_hdr *h = f->h6;
 	change_sum(f, k->change);
-	/* Behind the fields of the IPv6 header that are read here. */
-	uint8_t *four = f->l4 - IP4_MIN;
-	uint32_t tos = (be32_get(h->first) >> 20 & v->core.tos_mask) | v->core.tos_set;
-	uint32_t sum = put_half(four, 0x45 | tos << 8, k->sum);
-	sum = put_half(four + 2, swap16((uint16_t)(IP4_MIN + f->n)), sum);
-	sum = put_half(four + 4, be16_raw(ip4_id(&gw->ids, ip4_from_raw(k->to))), sum);
-	sum = put_half(four + 6, swap16(xlat_df(IP4_MIN + flow_largest(f))), sum);
-	/* Protocol and hop limit change places; there is at least one more hop. */
-	sum = put_half(four + 8, swap16(load16(f->proto)) - 1u, sum);
-	store16(four + 10, (uint16_t)~csum_fold(sum));
-	store32(four + 12, k->from);
-	store32(four + 16, k->to);
-	if (f->partial) { /* the next segments go on from this identification */
-		ip4_id_skip(&gw->ids, ip4_from_raw(k->to), f->p->segments - 1u);
-		f->p->flags &= (uint16_t)~PKT_TSO6;
-	}
-	return four;
+	return xlat_flow4(gw, &v->core, f, k->from, k->to, k->sum);
 }
 
 static __attribute__((noinline)) void forget_stale(struct gw *gw)

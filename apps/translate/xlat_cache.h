@@ -15,16 +15,16 @@ struct xlat_pair46 {
 	uint32_t from, to; /* raw */
 	ip6 from6, to6;
 	struct neigh_hint next;
-	uint16_t change; /* of a checksum, by the addresses: added to the field as it stands */
+	uint32_t change; /* of a checksum, by the addresses: added to the field as it stands */
 	uint8_t iface;   /* of the inside, to which the packet goes */
 } __attribute__((aligned(64))); /* a line of the processor's cache */
 
 struct xlat_pair64 {
 	ip6 from6, to6;
 	uint32_t from, to; /* raw */
-	uint16_t sum;      /* of from and to, folded */
+	uint32_t sum;      /* of from and to */
 	struct neigh_hint next;
-	uint16_t change; /* of a checksum, by the addresses: added to the field as it stands */
+	uint32_t change; /* of a checksum, by the addresses: added to the field as it stands */
 	uint8_t iface;   /* of the inside, from which the packet comes */
 } __attribute__((aligned(64)));
 

@@ -86,7 +86,7 @@ static inline uint16_t xlat_word(uint8_t type, uint8_t code)
  * came in (ivi.tos). */
 static inline uint8_t xlat_tos(const struct xlat_core *c, uint8_t is)
 {
-	return (is & c->tos_mask) | c->tos_set;
+	return (uint8_t)((is & c->tos_mask) | c->tos_set);
 }
 
 /* Writes the headers of x for n bytes of payload at `at`: 40 bytes, or 48 with a fragment
