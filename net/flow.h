@@ -77,11 +77,12 @@ ALWAYS_INLINE bool flow_read4(struct flow_packet *f, const struct interface *in,
 	return true;
 }
 
-/* Reads an IPv6 packet of at most `room` bytes at `at`. False for one that is cut. */
+/* Reads an IPv6 packet of at most `room` bytes at `at`, which hold its header. False for one that
+ * is cut. */
 ALWAYS_INLINE bool flow_inner6(struct flow_packet *f, uint8_t *at, uint32_t room)
 {
 	const struct ip6_hdr *h = (const struct ip6_hdr *)at;
-	if (UNLIKELY(room < IP6_MIN || h->first.b[0] >> 4 != 6))
+	if (UNLIKELY(h->first.b[0] >> 4 != 6))
 		return false;
 	f->n = be16_get(h->len);
 	f->h6 = h;
@@ -96,7 +97,7 @@ ALWAYS_INLINE bool flow_inner6(struct flow_packet *f, uint8_t *at, uint32_t room
 ALWAYS_INLINE bool flow_read6(struct flow_packet *f, const struct interface *in, struct pkt *p)
 {
 	const struct eth_hdr *eth = (const struct eth_hdr *)p->data;
-	return LIKELY(p->len >= sizeof *eth) && mac_eq(&eth->to, &in->address) &&
+	return LIKELY(p->len >= sizeof *eth + IP6_MIN) && mac_eq(&eth->to, &in->address) &&
 	       be16_raw(eth->type) == swap16(ETH_IP6) &&
 	       flow_inner6(f, p->data + sizeof *eth,
 	                   (f->partial ? p->total : p->len) - (uint32_t)sizeof *eth);

@@ -92,7 +92,7 @@ ALWAYS_INLINE void *find_in(struct gw *gw, struct flow_packet *f, struct flow_ex
 {
 	struct tun *t = tun_of(gw);
 	const struct ip4_hdr *outer = f->h4;
-	if (*f->proto != PROTO_IP6 || ip4_raw(outer->to) != t->outer ||
+	if (*f->proto != PROTO_IP6 || ip4_raw(outer->to) != t->outer || f->n < IP6_MIN ||
 	    !flow_inner6(f, f->l4, f->n))
 		return NULL;
 	struct tun_flow *e = place(t->flows, IN, f->h6);

@@ -26,11 +26,12 @@ static inline uint16_t csum_plus(uint16_t a, uint16_t b)
 	return (uint16_t)(sum + (sum >> 16));
 }
 
-/* One's complement addition of 32-bit words. */
+/* One's complement addition of 32-bit words. The sum is compared with a and not with b: b may be in
+ * memory, and need not be loaded first. */
 static inline uint32_t csum_add32(uint32_t a, uint32_t b)
 {
 	uint32_t sum = a + b;
-	return sum + (sum < b);
+	return sum + (sum < a);
 }
 
 /* Sum of an IPv4 header without options; 0xffff when its checksum is right. */
