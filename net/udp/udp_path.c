@@ -10,7 +10,7 @@
 
 /* Find next hop and interface towards the remote end. Its address must be a valid source
  * too, because datagrams come back from it. False when there is no path. */
-static bool find4(const struct gw *gw, struct udp_path *w)
+static bool find4(struct gw *gw, struct udp_path *w)
 {
 	ip4 to = w->remote.v4;
 	const struct route4 *r = route4_for(&gw->routes4, to);
@@ -18,7 +18,7 @@ static bool find4(const struct gw *gw, struct udp_path *w)
 	    gw_is_own(gw, to) || interface_is_broadcast4(&gw->iface[r->iface], to) ||
 	    !gw_is_own(gw, w->local.v4))
 		return false;
-	w->hop = r->via ? r->via : ip4_raw(to);
+	w->next = neigh_no_hint(&gw->neigh, r->via ? r->via : ip4_raw(to));
 	w->iface = r->iface;
 	w->sum = csum_pseudo4(w->local.v4, to, PROTO_UDP, 0);
 	w->head = IP4_MIN;
@@ -31,14 +31,14 @@ static bool find4(const struct gw *gw, struct udp_path *w)
 	return true;
 }
 
-static bool find6(const struct gw *gw, struct udp_path *w)
+static bool find6(struct gw *gw, struct udp_path *w)
 {
 	const ip6 *to = &w->remote.v6, *own = &w->local.v6;
 	const struct route6 *r = route6_for(&gw->routes6, to);
 	if (!r || r->iface >= INTERFACES || ip6_is_special(to) || ip6_is_special(own) ||
 	    gw_address6(gw, r->iface, to) || !gw_is_own6(gw, r->iface, own))
 		return false;
-	w->hop = r->hop;
+	w->next = neigh_no_hint(&gw->neigh, r->hop);
 	w->iface = r->iface;
 	w->sum = csum_pseudo6(own, to, PROTO_UDP, 0);
 	w->head = IP6_MIN;
@@ -50,7 +50,7 @@ static bool find6(const struct gw *gw, struct udp_path *w)
 	return true;
 }
 
-bool udp_path_find(const struct gw *gw, struct udp_path *w, const struct addr *remote,
+bool udp_path_find(struct gw *gw, struct udp_path *w, const struct addr *remote,
                    const struct addr *local)
 {
 	struct udp_ends ends = {.remote = *remote};
@@ -128,10 +128,9 @@ static inline struct udp_hdr *put_udp(const struct udp_path *w, struct pkt *p, u
 {
 	struct udp_hdr *udp = (struct udp_hdr *)(p->data - sizeof *udp);
 	uint32_t len = p->len + (uint32_t)sizeof *udp;
-	udp->from = be16_of(local_port);
-	udp->to = be16_of(remote_port);
-	udp->len = be16_of((uint16_t)len);
-	udp->sum = be16_of(0);
+	/* Words in wire order: both ports; the length, and a checksum of zero. */
+	store32(&udp->from, swap32((uint32_t)local_port << 16 | remote_port));
+	store32(&udp->len, swap16((uint16_t)len));
 	uint32_t sum = w->sum + (uint32_t)be16_raw(udp->len) + csum_sum(udp, len);
 	uint16_t folded = csum_fold(sum);
 	/* A checksum of zero is sent as all ones: zero means that there is no checksum (RFC
@@ -140,7 +139,7 @@ static inline struct udp_hdr *put_udp(const struct udp_path *w, struct pkt *p, u
 	return udp;
 }
 
-void udp_path_send(struct gw *gw, const struct udp_path *w, struct pkt *p, uint16_t local_port,
+void udp_path_send(struct gw *gw, struct udp_path *w, struct pkt *p, uint16_t local_port,
                    uint16_t remote_port)
 {
 	struct interface *out = &gw->iface[w->iface];

@@ -5,11 +5,12 @@
 #ifndef NET_UDP_UDP_PATH_H
 #define NET_UDP_UDP_PATH_H
 
+#include "net/flow.h"
 #include "net/udp/udp.h"
 
 struct udp_path {
 	struct addr remote, local;
-	uint32_t hop;     /* as in struct pkt */
+	struct neigh_hint next;
 	uint32_t changes; /* gw->changes when the path was found; 0: it was not found */
 	uint16_t sum;     /* sum of both addresses and the protocol, for the pseudo header */
 	uint16_t sum4;    /* sum of the IPv4 header below */
@@ -42,15 +43,15 @@ static inline bool udp_path_holds(const struct gw *gw, const struct udp_path *w)
 /* Finds the path to `remote` from `local`; with `local` NULL from our address by
  * udp_source. False when there is none, or when an address is not for unicast traffic
  * between networks (link-local, multicast). The path is not valid then. */
-bool udp_path_find(const struct gw *gw, struct udp_path *w, const struct addr *remote,
+bool udp_path_find(struct gw *gw, struct udp_path *w, const struct addr *remote,
                    const struct addr *local) MUST_USE;
 
 /* The neighbour that the path leads to, NULL when it is not ready. */
-static inline struct neigh *udp_path_next(struct gw *gw, const struct udp_path *w)
+static inline struct neigh *udp_path_next(struct gw *gw, struct udp_path *w)
 {
-	if (!w->remote.is6)
-		return neigh_ready4(&gw->neigh, w->iface, w->hop);
-	return neigh_ready6(&gw->neigh, w->iface, route6_hop(&gw->routes6, w->hop, &w->remote.v6));
+	return flow_next(gw, &(struct flow_exit){.iface = w->iface,
+	                                         .to = w->remote.is6 ? &w->remote.v6 : NULL,
+	                                         .hint = &w->next});
 }
 
 /* The UDP header of a frame that is a plain datagram by its type and protocol fields;
@@ -77,7 +78,7 @@ const uint8_t *udp_path_payload(const struct udp_path *w, const struct interface
 
 /* Sends p, whose data are the payload, along a valid path. Ports are in host order. Takes
  * the packet. */
-void udp_path_send(struct gw *gw, const struct udp_path *w, struct pkt *p, uint16_t local_port,
+void udp_path_send(struct gw *gw, struct udp_path *w, struct pkt *p, uint16_t local_port,
                    uint16_t remote_port);
 
 #endif

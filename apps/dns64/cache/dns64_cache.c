@@ -249,15 +249,18 @@ struct dns64_record *dns64_cache_add(struct dns64_cache *c, const struct dns64_q
 		remove_oldest(c, &moves, now_s);
 	take_bytes(c, size);
 	r = record_at(c, place);
-	memset(r, 0, sizeof *r);
-	r->size = size;
-	r->key = (uint8_t)(q->key | (fail ? DNS64_KEY_FAIL : 0));
-	r->hash = dns64_hash_of(c, q, r->key);
-	r->name_len = (uint8_t)q->name.len;
-	r->len = (uint16_t)len;
-	r->serial = ++c->serial;
-	r->stored_s = r->expire_s = now_s;
-	r->used = used;
+	uint8_t key = (uint8_t)(q->key | (fail ? DNS64_KEY_FAIL : 0));
+	*r = (struct dns64_record){
+	        .size = size,
+	        .hash = dns64_hash_of(c, q, key),
+	        .serial = ++c->serial,
+	        .stored_s = now_s,
+	        .expire_s = now_s,
+	        .len = (uint16_t)len,
+	        .key = key,
+	        .used = used,
+	        .name_len = (uint8_t)q->name.len,
+	};
 	c->stored++;
 	enter(c, r);
 	return r;

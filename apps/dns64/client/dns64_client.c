@@ -7,6 +7,7 @@
 
 #include "apps/dns64/client/dns64_limit.h"
 #include "apps/dns64/client/dns64_passthrough.h"
+#include "apps/dns64/client/dns64_path.h"
 #include "apps/dns64/client/dns64_pending.h"
 #include "apps/dns64/policy/dns64_answer.h"
 #include "apps/dns64/policy/dns64_plan.h"
@@ -14,7 +15,6 @@
 
 #include "kernel/lib/fmt.h"
 #include "kernel/lib/log.h"
-#include "net/client.h"
 
 /* Builds an answer without records; gives its length. It repeats the question, which clients look
  * for, and has OPT if the query has it (RFC 6891 section 6.1.1), as far as these can be read. */
@@ -185,8 +185,7 @@ uint32_t dns64_client_query(struct gw *gw, const struct dns64_client *from, uint
 		*why = dns64_limit_refusal(gw) ? DROP_NONE : DROP_DNS_CLIENT;
 		return *why == DROP_NONE ? refuse(&u, DNS_REFUSED, m, len, &c->refused) : 0;
 	}
-	*why = !rate || dns64_limit_take(gw, client_of(gw, from->ends.iface, &from->ends.remote))
-	               ? DROP_NONE
-	               : DROP_DNS_RATE;
+	*why = !rate || dns64_limit_take(gw, dns64_path_client(gw, &from->ends)) ? DROP_NONE
+	                                                                         : DROP_DNS_RATE;
 	return *why == DROP_NONE ? query(gw, from, &u, m, len, room) : 0;
 }

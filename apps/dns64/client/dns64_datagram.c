@@ -30,7 +30,7 @@ static void send(struct gw *gw, const struct dns64_client *to, const struct dns6
 {
 	dns64_clients_of(gw)->answers++;
 	pkt_trim(r->p, len);
-	const struct udp_path *path = dns64_path_to(gw, &to->ends);
+	struct udp_path *path = dns64_path_to(gw, &to->ends);
 	if (LIKELY(path != NULL))
 		udp_path_send(gw, path, r->p, to->ends.local_port, to->ends.remote_port);
 	else

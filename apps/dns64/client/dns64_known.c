@@ -12,7 +12,6 @@
 #include "apps/dns64/client/dns64_path.h"
 #include "apps/dns64/policy/dns64_policy.h"
 #include "apps/dns64/upstream/dns64_attempt.h"
-#include "net/client.h"
 #include "net/lib/csum.h"
 #include "net/ip6/ip6.h"
 
@@ -135,25 +134,17 @@ static inline void make_answer(struct gw *gw, struct pkt *p, const struct dns64_
 	f->dns.count[DNS_AN] = count;
 }
 
-/* The number of the client at the remote end of an IPv6 path, `next` being the neighbour that it
- * leads to: the same as client_of gives, without its lookups. */
-static inline uint32_t client_at(const struct gw *gw, const struct udp_path *w,
-                                 const struct neigh *next)
-{
-	return w->hop == 0 ? client_station(gw, w->iface, &next->eth.to)
-	                   : client_beyond(gw, &w->remote);
-}
-
 /* Sends a ready answer; false when it cannot be sent now. */
-static inline bool answer(struct gw *gw, const struct udp_path *w, struct pkt *p,
-                          struct dns64_record *r, uint32_t n)
+static inline bool answer(struct gw *gw, struct udp_path *w, struct pkt *p, struct dns64_record *r,
+                          uint32_t n)
 {
 	struct dns64_clients *d = dns64_clients_of(gw);
 	struct neigh *next = udp_path_next(gw, w);
 	uint32_t len = (uint32_t)sizeof(struct frame) - DNS_HEADER + r->len;
 	if (UNLIKELY(!next || !dns64_record_is_fresh(r, gw->clock.s) ||
 	             dns64_client_skips(d, &w->remote) ||
-	             (dns64_limits_of(gw)->rate && !dns64_limit_take(gw, client_at(gw, w, next))) ||
+	             (dns64_limits_of(gw)->rate &&
+	              !dns64_limit_take(gw, dns64_path_client6(gw, w, next))) ||
 	             (len > p->len && !pkt_put(p, len - p->len))))
 		return false;
 	d->queries++;
@@ -169,7 +160,7 @@ static inline bool answer(struct gw *gw, const struct udp_path *w, struct pkt *p
 }
 
 /* The path of a frame's addresses; NULL: the client is not known. */
-static inline const struct udp_path *path_of(const struct gw *gw, const struct pkt *p)
+static inline struct udp_path *path_of(const struct gw *gw, const struct pkt *p)
 {
 	const struct udp_frame6 *f6 = (const struct udp_frame6 *)p->data;
 	const struct udp_frame4 *f4 = (const struct udp_frame4 *)p->data;
@@ -182,7 +173,7 @@ static inline const struct udp_path *path_of(const struct gw *gw, const struct p
 static bool query(struct gw *gw, const struct interface *in, struct pkt *p,
                   const struct udp_hdr *udp)
 {
-	const struct udp_path *w = path_of(gw, p);
+	struct udp_path *w = path_of(gw, p);
 	if (UNLIKELY(!w || w->iface != p->iface || be16_raw(udp->from) == 0))
 		return false;
 	uint32_t len;

@@ -9,7 +9,7 @@ void dns64_path_init(struct gw *gw, struct dns64_paths *d)
 		d->mul[i] = rng_u32(gw->rng) | 1;
 }
 
-const struct udp_path *dns64_path_to(const struct gw *gw, const struct udp_ends *e)
+struct udp_path *dns64_path_to(const struct gw *gw, const struct udp_ends *e)
 {
 	return e->remote.is6 ? dns64_path6(gw, &e->remote.v6, &e->local.v6)
 	                     : dns64_path4(gw, e->remote.v4, e->local.v4);
@@ -27,4 +27,12 @@ void dns64_path_note(struct gw *gw, const struct udp_ends *e)
 	    w.iface != e->iface)
 		return;
 	d->path[a->is6 ? dns64_path_place6(d, &a->v6) : dns64_path_place4(d, a->v4)] = w;
+}
+
+uint32_t dns64_path_client(struct gw *gw, const struct udp_ends *e)
+{
+	bool is6 = e->remote.is6;
+	struct udp_path *w = is6 ? dns64_path6(gw, &e->remote.v6, &e->local.v6) : NULL;
+	const struct neigh *next = w ? udp_path_next(gw, w) : NULL;
+	return next ? dns64_path_client6(gw, w, next) : client_of(gw, e->iface, &e->remote);
 }

@@ -1,10 +1,10 @@
 /* See dns64_pending.h. */
 #include "apps/dns64/client/dns64_pending.h"
 
+#include "apps/dns64/client/dns64_path.h"
 #include "apps/dns64/policy/dns64_answer.h"
 #include "apps/dns64/policy/dns64_plan.h"
 #include "kernel/lib/alloc.h"
-#include "net/client.h"
 
 #define MAX_ROUNDS 24u   /* plans for one query; more means a chain without end */
 #define HELD       512u  /* held back; of one client at most as many as are free */
@@ -123,7 +123,7 @@ static bool fetch_missing(struct gw *gw, struct dns64_pending *w, const struct d
 uint8_t dns64_pending_share(struct gw *gw, const struct udp_ends *e)
 {
 	_Static_assert(DNS64_SHARES == UINT8_MAX + 1, "the number of a place is a byte");
-	return (uint8_t)client_of(gw, e->iface, &e->remote);
+	return (uint8_t)dns64_path_client(gw, e);
 }
 
 static void set_timer(struct gw *gw, uint32_t pending, uint32_t due_us)

@@ -456,7 +456,7 @@ static bool copy_name(struct dns_out *o, uint32_t at, bool compress)
 }
 
 /* Writes type, class, TTL and length of the data. */
-static bool put_fixed(struct dns_out *o, uint16_t type, uint16_t class, uint32_t ttl, uint32_t len)
+static bool put_fixed(struct dns_out *o, uint32_t type, uint32_t class, uint32_t ttl, uint32_t len)
 {
 	if (o->limit - o->len < DNS_RR_FIXED)
 		return false;

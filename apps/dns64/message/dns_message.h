@@ -87,9 +87,7 @@ struct dns_rr {
 	uint32_t data;
 	uint32_t end;
 	uint32_t ttl;
-	uint16_t type;
-	uint16_t class;
-	uint16_t data_len;
+	uint32_t type, class, data_len; /* 16 bits in the message */
 };
 
 /* Where the parts of a message are, and what its OPT record says. */

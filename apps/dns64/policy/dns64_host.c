@@ -31,10 +31,9 @@ bool dns64_host_plan(const struct dns64_policy *y, const struct dns64_query *u,
                      struct dns64_plan *p)
 {
 	ip4 addr;
-	bool reverse = y->hosts && address_of(u, &addr);
+	bool reverse = address_of(u, &addr);
 	if (reverse ? !y->host_by_address(y->hosts, addr, &p->host)
-	            : !y->hosts || !y->host_by_name(y->hosts, (const uint8_t *)u->q->name.word,
-	                                            &p->host))
+	            : !y->host_by_name(y->hosts, (const uint8_t *)u->q->name.word, &p->host))
 		return false;
 	p->how = DNS64_HOW_LOCAL;
 	p->local = DNS64_L_HOST_NODATA;

@@ -250,7 +250,7 @@ void dns64_plan(struct dns64_policy *y, struct dns64_query *u, struct dns64_plan
 	/* DNS64 concerns class IN only (section 5.1). */
 	bool plain =
 	        u->skip || u->q->class != DNS_CLASS_IN || (y->n_skip_names && skips_name(y, u));
-	if (u->q->class == DNS_CLASS_IN && dns64_host_plan(y, u, p))
+	if (y->hosts && u->q->class == DNS_CLASS_IN && dns64_host_plan(y, u, p))
 		return;
 	if (!plain && dns64_reverse_plan(y, u, p))
 		return;

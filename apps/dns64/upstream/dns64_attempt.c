@@ -24,8 +24,7 @@ uint32_t dns64_attempt_write(const struct dns64_request *r, const struct dns64_a
                              uint8_t *m)
 {
 	uint32_t end = DNS_HEADER + r->len;
-	dns_put16(m, t->id);
-	dns_put16(m + 2, r->flags);
+	dns_put32(m, (uint32_t)t->id << 16 | r->flags);
 	dns_put32(m + 4, 1u << 16);
 	dns_put32(m + 8, t->edns);
 	dns_copy_name(m + DNS_HEADER, r->question, r->len);

@@ -61,8 +61,9 @@ static inline bool dns64_attempt_is_open(const struct dns64_attempt *t)
 	return t->port || t->tcp;
 }
 
-/* Sends the request of a fetch to one server over UDP. The oldest of its attempts ends if all are
- * in use. Where sending fails the attempt is as one that is not answered. */
+/* Sends the request of a fetch to one server over UDP, as the first attempt that is free. The
+ * oldest of its attempts ends if all are in use. Where sending fails the attempt is as one that is
+ * not answered. */
 void dns64_attempt_send(struct gw *gw, uint32_t fetch, const struct dns64_request *r,
                         uint32_t server, bool edns);
 

@@ -86,7 +86,9 @@ static void finish(struct gw *gw, struct dns64_fetch *f, const struct dns64_reco
 	struct dns64_fetches *all = dns64_fetches_of(gw);
 	struct dns64_attempt *t = attempts_of(gw, f);
 	uint32_t waiters = f->waiters;
-	for (uint32_t i = 0; i < DNS64_ATTEMPTS; i++)
+	/* An attempt takes the first free place. */
+	uint32_t places = min_u32(f->n_attempts, DNS64_ATTEMPTS);
+	for (uint32_t i = 0; i < places; i++)
 		if (dns64_attempt_is_open(&t[i]))
 			dns64_attempt_close(gw, &t[i]);
 	leave(all, f);
@@ -202,7 +204,7 @@ static void attempt_plain(struct gw *gw, struct dns64_fetch *f, uint32_t server)
 static void spell(struct gw *gw, struct dns64_fetch *f, const struct dns64_question *q)
 {
 	uint8_t *to = f->request.question;
-	uint32_t words = dns_key_words(q->name.len);
+	uint32_t len = q->name.len, words = dns_key_words(len);
 	for (uint32_t i = 0; i < words;) {
 		uint32_t random = rng_u32(gw->rng), end = min_u32(i + 8, words);
 		for (; i < end; i++, random = random << 1 | random >> 31) {
@@ -214,8 +216,7 @@ static void spell(struct gw *gw, struct dns64_fetch *f, const struct dns64_quest
 			store32(to + 4 * i, w ^ (letter >> 2 & random));
 		}
 	}
-	dns_put16(to + q->name.len, f->q.type);
-	dns_put16(to + q->name.len + 2, f->q.class);
+	dns_put32(to + len, (uint32_t)f->q.type << 16 | f->q.class);
 }
 
 /* AD: clients that understand it get the server's (RFC 6840 section 5.7). */
@@ -231,16 +232,18 @@ static struct dns64_fetch *begin(struct gw *gw, const struct dns64_question *q, 
 {
 	struct dns64_fetches *all = dns64_fetches_of(gw);
 	struct dns64_fetch *f = take_free(gw, all);
+	uint32_t len = q->name.len;
+	uint8_t key = q->key;
 	if (!f)
 		return NULL;
-	f->q.name.len = q->name.len;
+	f->q.name.len = len;
 	f->q.hash = q->hash;
 	f->q.type = type;
 	f->q.class = q->class;
-	f->q.key = q->key;
-	f->request.len = (uint16_t)(q->name.len + DNS_QUESTION_FIXED);
-	f->request.flags = flags_for(q->key);
-	f->request.dnssec = q->key & DNS64_KEY_DO;
+	f->q.key = key;
+	f->request.len = (uint16_t)(len + DNS_QUESTION_FIXED);
+	f->request.flags = flags_for(key);
+	f->request.dnssec = key & DNS64_KEY_DO;
 	f->probe = probe;
 	f->waiters = DNS64_NONE;
 	f->n_attempts = f->tried = f->plain = 0;
