@@ -426,7 +426,7 @@ static void one_input(const uint8_t *data, size_t size)
 	memset(client, 0, sizeof client);
 	n_pending = 0;
 	waits = answers_miss;
-	begin(choice, 9u << 20, start, seen);
+	begin(choice, 10u << 20, start, seen);
 	for (int step = 0; step < MAX_STEPS && in.left; step++) {
 		switch (input_u8(&in) % 8) {
 		case 0:

@@ -565,7 +565,7 @@ static void one_input(const uint8_t *data, size_t size)
 	refuses = false;
 	uint8_t choice = input_u8(&in);
 	clients6 = choice & 2;
-	begin(choice & 15, 16u << 20, start, seen);
+	begin(choice & 15, 24u << 20, start, seen);
 	for (int i = 0; i < MAX_STEPS && in.left; i++)
 		step(&in);
 	finish();

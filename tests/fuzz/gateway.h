@@ -182,7 +182,7 @@ static inline uint32_t make_raw(struct input *in, uint8_t *f, uint32_t iface)
 }
 
 /* Configures the service `dns64` beside the application, with an upstream server behind the WAN. */
-#define SERVE_MEMORY (12u << 20) /* for a gateway with and without it */
+#define SERVE_MEMORY (13u << 20) /* for a gateway with and without it */
 static inline void serve(const char *server)
 {
 	char text[100];
