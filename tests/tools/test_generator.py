@@ -171,6 +171,14 @@ def test_it_halts_at_a_loss(ends: Ends) -> None:
     assert said["seconds"] >= 0.5 and said["lost"] == 0
 
 
+@pytest.mark.parametrize("open_phase", [True, False])
+def test_it_does_not_wait_for_what_was_lost(ends: Ends, open_phase: bool) -> None:
+    wire, load = ends
+    wire.again(lambda number: number not in (100, 199))
+    said = load.run(seconds=20, rate=500, flows=200, once=1, open=int(open_phase))
+    assert said["sent"] == 200 and said["lost"] == 2 and said["seconds"] < 10
+
+
 def test_last_loss_after_the_rate_was_lowered(ends: Ends) -> None:
     wire, load = ends
     words = {"seconds": 1.5, "rate": 500, "step": 0.5, "then": 100, "open": 1, "flows": 1}

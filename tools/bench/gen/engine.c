@@ -18,7 +18,7 @@
 /* After this time without an arrival, the packets in flight count as lost; even a busy machine
  * needs less. */
 #define STALL_NS 1000000000u
-/* After this time without an arrival, an open phase that has ended waits no longer. */
+/* The same for an open phase, where packets are lost by design, once all are made. */
 #define SILENCE_NS 250000000u
 /* An open phase at a fixed rate that was held up makes at most what is due in this time, or a few
  * packets; the rest is left out, so that the guest gets no burst that was not asked for. */
@@ -444,13 +444,13 @@ static void print_result(const struct snapshot *a, const struct snapshot *b,
 	printf("}\n");
 }
 
-/* In an open phase packets are lost by design: when nothing has come for long, nothing will. */
+/* True when nothing has come for so long that nothing will. */
 static bool silent(const struct phase *p)
 {
 	uint64_t last = run.arrival_ns[LAN] > run.arrival_ns[WAN] ? run.arrival_ns[LAN]
 	                                                          : run.arrival_ns[WAN];
 
-	return p->open && clock_ns() - last > SILENCE_NS;
+	return clock_ns() - last > (p->open ? SILENCE_NS : STALL_NS);
 }
 
 static bool finished(const struct phase *p)
