@@ -166,11 +166,24 @@ struct pkt *offload_last(struct pool *pool, struct pkt *p)
 	return f;
 }
 
+/* Moves what was cut at the front back to the place of a received frame: there is room behind it
+ * then, for instance to pad it. */
+static struct pkt *to_front(struct pkt *p)
+{
+	uint8_t *front = p->bytes + PKT_HEADROOM;
+	if (p->data > front) {
+		memmove(front, p->data, p->len);
+		p->data = front;
+		p->flags &= (uint16_t)~PKT_UNTAGGED;
+	}
+	return p;
+}
+
 /* All bytes of a packet that is no super-segment any more, in one piece. */
 static struct pkt *flatten(struct pool *pool, struct pkt *p)
 {
 	if (!p->next)
-		return p;
+		return to_front(p);
 	struct pkt *f = pkt_alloc(pool);
 	uint8_t *to = f ? pkt_put(f, p->total) : NULL;
 	if (!to) {

@@ -318,6 +318,8 @@ static bool tx_extended(struct e1000_model *m, uint32_t i)
 		pci_model_fault("extended descriptors with the errata of the 82544");
 	if (m->large_len == 0)
 		m->large_first = options;
+	if (cmd & TX_TSE && len > max_u32(4 * (m->context.last >> 16), 2048))
+		pci_model_fault("the transmit FIFO may not hold a buffer of %u bytes", len);
 	const uint8_t *from = pci_model_dma(&m->pci, m->tx_desc[i].addr, len);
 	if (from && len && len <= sizeof m->large - m->large_len) {
 		memcpy(m->large + m->large_len, from, len);

@@ -176,11 +176,14 @@ def bad_paths(lab: Lab, net: Net, target: guest.Guest, seconds: float, run: int)
     """One connection to a host behind a cable that loses frames, and to one behind a cable that reorders them."""
     figures: list[inside.Figure] = []
     for name, (loss, late) in BAD_PATHS.items():
-        with host_behind(lab.wan, loss, late) as (far, _):
-            bad = net.behind(far)
-            lab.wait_ping(bad.address, timeout=30)
-            serve(bad, target.setup)
-            figures += measured(bad, target, seconds, name, run, [])
+        try:
+            with host_behind(lab.wan, loss, late) as (far, _):
+                bad = net.behind(far)
+                lab.wait_ping(bad.address, timeout=30)
+                serve(bad, target.setup)
+                figures += measured(bad, target, seconds, name, run, [])
+        except inside.FAILED as error:
+            figures += inside.failure(target.row.name, [f"bulk_{name}"], run, error)
     return figures
 
 
@@ -201,7 +204,7 @@ def measured(
     try:
         return transfer(net, target, seconds, words).figures(target.row.name, name, run)
     except (CommandFailed, Timeout, KeyError, ValueError) as error:
-        return [inside.Figure(target.row.name, f"bulk_{name}", run, 0.0, str(error).splitlines()[0])]
+        return inside.failure(target.row.name, [f"bulk_{name}"], run, error)
 
 
 if __name__ == "__main__":

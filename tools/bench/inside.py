@@ -38,7 +38,7 @@ class Figure:
     void: str = ""
 
 
-FAILED = (guest.GuestError, CommandFailed, Timeout)
+FAILED = (guest.GuestError, CommandFailed, Timeout, OSError)  # OSError: a guest that has ended has no thread
 # Measures one run: its number in, its figures out.
 MeasureRun = Callable[[int], list[Figure]]
 # Starts the guest and the hosts of a row, for as long as the context lasts; raises one of FAILED.
@@ -48,7 +48,8 @@ OpenRow = Callable[[guest.Row, guest.Setup, argparse.Namespace], contextlib.Abst
 def failure(row: str, keys: Iterable[str], run: int, error: Exception) -> list[Figure]:
     """Void figures, which say why a row could not be measured."""
     print(f"bench: {row}: {error}", file=sys.stderr)
-    return [Figure(row, key, run, float("nan"), str(error).splitlines()[0]) for key in keys]
+    reason = (str(error).splitlines() or [type(error).__name__])[0]
+    return [Figure(row, key, run, float("nan"), reason) for key in keys]
 
 
 def _parse(what: str) -> argparse.Namespace:
@@ -81,22 +82,25 @@ def main(what: str, open_row: OpenRow, keys: tuple[str, ...]) -> int:
     setup = guest.Setup(options.nic, "tap", options.image, linux, cores, options.offloads, options.plugin)
     figures: list[Figure] = []
     with contextlib.ExitStack() as stack:
-        rows: dict[str, MeasureRun] = {}
+        rows: dict[str, tuple[MeasureRun, contextlib.ExitStack]] = {}
         for name in options.rows.split(","):
             row = guest.ROWS[name]
             if options.extra and row.what == "nat" and not row.linux:
                 row = dataclasses.replace(row, extra=options.extra)
             print(f"bench: {what}, {options.nic} {name} starts", file=sys.stderr)
+            here = stack.enter_context(contextlib.ExitStack())
             try:
-                rows[name] = stack.enter_context(open_row(row, setup, options))
+                rows[name] = (here.enter_context(open_row(row, setup, options)), here)
             except FAILED as error:
                 figures += failure(name, keys, 0, error)
         for run in range(options.runs):
-            for name, measure_run in rows.items():
+            for name, (measure_run, here) in list(rows.items()):
                 print(f"bench: {what}, {options.nic} {name}, run {run + 1} of {options.runs}", file=sys.stderr)
                 try:
                     figures += measure_run(run)
-                except FAILED as error:
+                except FAILED as error:  # its guest must not take time from the others
                     figures += failure(name, keys, run, error)
+                    here.close()
+                    del rows[name]
     options.out.write_text(json.dumps([dataclasses.asdict(f) for f in figures]), encoding="utf-8")
     return 0

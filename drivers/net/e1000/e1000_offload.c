@@ -2,14 +2,17 @@
  * super-segments of TCP over IPv4. Sections: see e1000.c.
  *
  * Each packet has a context descriptor of its own (3.3.6), then data descriptors (3.3.7), one a
- * piece. Each slot has a packet, so that reclaiming needs no test: that of a descriptor without
- * data of its own is an empty one from the pool. e1000_tx writes only two words of a descriptor, so
- * it is used again when this file has written all words of the whole ring once more (`dirty`).
+ * piece, or several for a large one. Each slot has a packet, so that reclaiming needs no test: that
+ * of a descriptor without data of its own is an empty one from the pool. e1000_tx writes only two
+ * words of a descriptor, so it is used again when this file has written all words of the whole ring
+ * once more (`dirty`).
  *
  * Errata, as drivers of other systems know them: a descriptor may be written back before its data
  * was read, if it is the last one of a packet in one piece that is segmented, or of a frame that
  * follows a segmented packet. There the last four bytes get a descriptor of their own, so that the
- * one that is written back early covers bytes that the card has read.
+ * one that is written back early covers bytes that the card has read. The chips before the 82571
+ * ask for room for four segments before they read a buffer, whatever its length, so none is longer
+ * than that (BUFFER_MOST, with segments of 512 bytes and more).
  *
  * Left out on purpose: segmentation of TCP over IPv6, which net/offload does; marks of congestion
  * (CWR would be in all segments). */
@@ -17,9 +20,11 @@
 
 #include "drivers/net/wire.h"
 #include "kernel/lib/bytes.h"
+#include "kernel/seam/panic.h"
 
-#define MASK (E1000_RING - 1)
-#define TAIL 4u /* bytes in a descriptor of their own */
+#define MASK        (E1000_RING - 1)
+#define TAIL        4u /* bytes in a descriptor of their own */
+#define BUFFER_MOST ((uint32_t)PKT_ROOM)
 
 /* Makes a packet one that does not count as a frame: it is there for its descriptor. */
 static struct pkt *uncounted(struct pkt *p)
@@ -87,6 +92,18 @@ static void prepare_segments(struct pkt *p)
 	store16(p->data + l3 + 10, 0);
 }
 
+/* Fills data descriptors for one piece. All but the last have an empty packet of the pool. */
+static void put_piece(struct e1000 *e, uint32_t at, uint32_t len, uint32_t cmd, uint32_t last,
+                      struct pkt *p)
+{
+	for (; len > BUFFER_MOST; at += BUFFER_MOST, len -= BUFFER_MOST) {
+		struct pkt *empty = pkt_alloc(e->nic.pool);
+		ASSERT(empty); /* send_one has counted them */
+		put(e, at, (cmd & ~TXD_EOP) | BUFFER_MOST, last, uncounted(empty));
+	}
+	put(e, at, cmd | len, last, p);
+}
+
 /* Fills data descriptors for a packet and its pieces. With `tail`, the last bytes get one of their
  * own, whose slot owns that empty packet. */
 static void put_pieces(struct e1000 *e, struct pkt *p, uint32_t cmd, uint32_t last,
@@ -100,21 +117,24 @@ static void put_pieces(struct e1000 *e, struct pkt *p, uint32_t cmd, uint32_t la
 			uncounted(p);
 		uint32_t at = (uint32_t)dma_addr(p->data), len = p->len;
 		if (next || !tail) {
-			put(e, at, cmd | len | (next ? 0 : TXD_EOP), last, p);
+			put_piece(e, at, len, cmd | (next ? 0 : TXD_EOP), last, p);
 			continue;
 		}
-		put(e, at, cmd | (len - TAIL), last, p);
+		put_piece(e, at, len - TAIL, cmd, last, p);
 		put(e, at + len - TAIL, cmd | TAIL | TXD_EOP, last, uncounted(tail));
 	}
 }
 
-/* The number of pieces of a packet. */
-static uint32_t pieces_of(const struct pkt *p)
+/* The number of pieces of a packet. *more is how many descriptors they need beside one each, at
+ * most. */
+static uint32_t pieces_of(const struct pkt *p, uint32_t *more)
 {
-	uint32_t n = 1;
-	if (p->flags & PKT_PARTIAL)
-		while ((p = p->next) != NULL)
-			n++;
+	bool partial = p->flags & PKT_PARTIAL;
+	uint32_t n = 0;
+	*more = 0;
+	for (; p; p = partial ? p->next : NULL, n++)
+		for (uint32_t len = p->len; len > BUFFER_MOST; len -= BUFFER_MOST)
+			(*more)++;
 	return n;
 }
 
@@ -138,9 +158,10 @@ static bool send_one(struct e1000 *e, struct pkt *p)
 	bool pieces = partial && p->next, tailed = !pieces && (segmented || e->after_tso);
 	uint32_t first = e->tx_tail, last = 0, cmd = TXD_IFCS;
 	struct pkt *context = NULL, *tail = NULL;
-	if (E1000_RING - 1 - (first - e->tx_head) < pieces_of(p) + 2)
+	uint32_t more, n = pieces_of(p, &more);
+	if (E1000_RING - 1 - (first - e->tx_head) < n + more + 2)
 		return false;
-	if (UNLIKELY(pool->n_free < (uint32_t)partial + tailed))
+	if (UNLIKELY(pool->n_free < (uint32_t)partial + tailed + more))
 		return drop_or_wait(e, p);
 	if (p->len < WIRE_MIN && !pieces && !e1000_pad_or_drop(e, p))
 		return true;

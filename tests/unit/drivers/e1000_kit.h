@@ -19,18 +19,19 @@ static struct e1000_model kit_card[2];
 static struct nic *kit_nic[2];
 static unsigned kit_nics; /* cards whose probe succeeded */
 static struct pool kit_pool;
+static uint32_t kit_room = PKT_ROOM; /* of its packets */
 static const uint8_t kit_mac[2][6] = {{0x00, 0x0e, 0x0c, 1, 2, 3}, {0x00, 0x0e, 0x0c, 4, 5, 6}};
 
 /* Makes an empty machine with a pool of n packets. */
 static inline void kit_machine(uint32_t n)
 {
 	pci_model_reset();
-	host_arena(8u << 20);
+	host_arena(16u << 20);
 	log_reset();
 	host_now_us = 5000000;
 	kit_nics = 0;
 	kit_nic[0] = kit_nic[1] = NULL;
-	CHECK(pkt_pool_init(&kit_pool, n, PKT_ROOM));
+	CHECK(pkt_pool_init(&kit_pool, n, kit_room));
 }
 
 /* Adds card i to the bus. */

@@ -71,6 +71,7 @@ static void compare(struct pkt *p, struct pkt *rest)
 		uint32_t n = max_u32(f->len, 60);
 		CHECK(s->len == f->len || s->len == n);
 		CHECK(memcmp(s->bytes, f->data, f->len) == 0);
+		CHECK(f->data == f->bytes + PKT_HEADROOM);
 		pkt_free(f);
 	}
 	CHECK_EQ(m->sent, before);
@@ -164,6 +165,42 @@ static void cuts_segments(void)
 	kit_end();
 }
 
+static uint32_t send_partial(struct pkt *p)
+{
+	CHECK_EQ(offload_check(p), DROP_NONE);
+	return kit_nic[0]->ops->tx_partial(kit_nic[0], &p, 1);
+}
+
+/* Pieces that need several descriptors; the model knows how long one may be. */
+static void large_pieces(void)
+{
+	kit_room = PKT_ROOM_LARGE;
+	kit_begin();
+	for (uint32_t each = 2046; each <= PKT_ROOM_LARGE; each += each < 2052 ? 1 : 1023)
+		for (uint32_t len = each - 1; len < 60000; len += 7001 + each / 7) {
+			same(len, true, 1000, each, 0x10);
+			plain(each);
+		}
+	same(PKT_TOTAL_MAX - 4, true, 1448, PKT_ROOM_LARGE, 0x10);
+	kit_wait_ms(20);
+	write_packet(6000, true, 0x10);
+	struct pkt *p = packet_of(6000, true, 1448, 6000);
+	struct pkt *list = pool_leave_free(&kit_pool, 3); /* a context, a tail, two more buffers */
+	CHECK_EQ(send_partial(p), 1);
+	CHECK_EQ(kit_nic[0]->count.tx_errors, 5);
+	pool_give_back(list);
+	kit_wait_ms(20);
+	p = packet_of(6000, true, 1448, 6000);
+	list = pool_leave_free(&kit_pool, 4);
+	CHECK_EQ(send_partial(p), 1);
+	CHECK_EQ(kit_nic[0]->count.tx_errors, 5);
+	pool_give_back(list);
+	kit_wait_ms(20);
+	kit_check_pool();
+	kit_end();
+	kit_room = PKT_ROOM;
+}
+
 static void full_ring(void)
 {
 	struct e1000_model *m = kit_begin();
@@ -183,12 +220,6 @@ static void full_ring(void)
 	kit_wait_ms(20);
 	kit_check_pool();
 	kit_end();
-}
-
-static uint32_t send_partial(struct pkt *p)
-{
-	CHECK_EQ(offload_check(p), DROP_NONE);
-	return kit_nic[0]->ops->tx_partial(kit_nic[0], &p, 1);
 }
 
 /* A packet waits for the empty ones of its descriptors only while the ring has some that come back,
@@ -342,6 +373,7 @@ int main(void)
 	TEST(completes_checksums);
 	TEST(cuts_segments);
 	TEST(rest_of_a_super_segment);
+	TEST(large_pieces);
 	TEST(full_ring);
 	TEST(pool_without_free_packets);
 	TEST(tags_in_front_of_the_header);
