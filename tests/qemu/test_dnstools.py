@@ -240,9 +240,10 @@ def test_perf_search_says_when_names_repeat(host: Namespace, fakedns: Start, tmp
     """A subnet too small for all trials is used again, and the output says so; one too small for a trial is refused."""
     fakedns("--have-aaaa", "1")
     words = ("--search", *SHORT[:-2], "--low", "200", "--high", "300", "--step", "100", "::1", "53")
-    for subnet, repeats in (("10.0.0.0/8", 0), ("10.0.0.0/26", 1)):
+    for subnet, repeats in (("10.0.0.0/8", False), ("10.0.0.0/26", True)):
         status, out, _ = perf(host, tmp_path, *words[:1], "--repeat", "2", *words[1:3], *words[5:], subnet)
-        assert status == 0 and out.count("all new names are used up") == repeats, out
+        # More than once where a trial was repeated, because this machine was too busy for it.
+        assert status == 0 and ("all new names are used up" in out) == repeats, out
     status, _, err = perf(host, tmp_path, *words, "10.0.0.0/27")
     assert status == 2 and "names" in err
 
