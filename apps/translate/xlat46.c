@@ -326,7 +326,7 @@ void xlat46_set_header(const struct xlat_core *c, const struct pkt *p, struct xl
 	x->fragment = frag & (IP4_MF | IP4_OFFSET);
 	x->id = be16_get(h->id);
 	x->offset = (uint16_t)((frag & IP4_OFFSET) << 3 | (frag & IP4_MF ? IP6_MF : 0));
-	x->tc = xlat_tos(c, h->tos);
+	x->tc = (uint8_t)xlat_tos(c, h->tos);
 	x->hops = (uint8_t)(h->ttl - 1);
 	x->next = p->proto == PROTO_ICMP ? PROTO_ICMP6 : p->proto;
 	x->whole = p->l4_len;

@@ -93,7 +93,7 @@ static void make_inner(const struct xlat_core *c, const struct xlat46_quote *q, 
 	x->delta = xlat_delta46(&x->from, &x->to, ip4_raw(h->from), ip4_raw(h->to));
 	x->id = be16_get(h->id);
 	x->offset = (uint16_t)((q->frag & IP4_OFFSET) << 3 | (q->frag & IP4_MF ? IP6_MF : 0));
-	x->tc = xlat_tos(c, h->tos);
+	x->tc = (uint8_t)xlat_tos(c, h->tos);
 	x->hops = h->ttl;
 	x->next = h->proto == PROTO_ICMP ? PROTO_ICMP6 : h->proto;
 	x->fragment = q->frag & (IP4_MF | IP4_OFFSET);

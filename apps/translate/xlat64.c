@@ -346,7 +346,7 @@ void xlat64_set_header(struct gw *gw, const struct xlat_core *c, const struct pk
                        struct xlat64 *x)
 {
 	const struct ip6_hdr *h = ip6_header(p);
-	x->tos = xlat_tos(c, (uint8_t)(be32_get(h->first) >> 20));
+	x->tos = (uint8_t)xlat_tos(c, be32_get(h->first) >> 20);
 	x->ttl = (uint8_t)(h->hops - (p->iface != PKT_IF_SELF));
 	if (LIKELY(!x->fragment)) {
 		x->id = be16_get(ip4_id(&gw->ids, ip4_from_raw(x->to)));

@@ -131,7 +131,7 @@ static void make_inner(struct gw *gw, const struct xlat_core *core, const struct
 {
 	const struct ip6_hdr *h = q->ip;
 	const struct xlat64_chain *c = &q->chain;
-	x->tos = xlat_tos(core, (uint8_t)(be32_get(h->first) >> 20));
+	x->tos = (uint8_t)xlat_tos(core, be32_get(h->first) >> 20);
 	x->ttl = h->hops;
 	x->proto = c->proto == PROTO_ICMP6 ? PROTO_ICMP : c->proto;
 	x->delta = (uint16_t)~xlat_delta46(&h->from, &h->to, x->from, x->to);

@@ -28,7 +28,7 @@ ALWAYS_INLINE uint8_t *xlat_flow4(struct gw *gw, const struct xlat_core *c,
 	store32(four + 16, to);
 	uint32_t id = be16_get(ip4_id(&gw->ids, ip4_from_raw(to)));
 	sum = xlat_put_word(four + 4, id << 16 | xlat_df(IP4_MIN + flow_largest(f)), sum);
-	uint32_t tos = (be32_get(f->h6->first) >> 20 & c->tos_mask) | c->tos_set;
+	uint32_t tos = xlat_tos(c, be32_get(f->h6->first) >> 20);
 	sum = xlat_put_word(four, 0x45000000u | tos << 16 | (IP4_MIN + f->n), sum);
 	/* Protocol and hop limit change places. */
 	uint32_t w2 = swap16(load16(f->proto)) - 1u;

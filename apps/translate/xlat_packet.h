@@ -83,10 +83,10 @@ static inline uint16_t xlat_word(uint8_t type, uint8_t code)
 }
 
 /* The TOS octet or traffic class of the translated packet, from that of the packet that
- * came in (ivi.tos). */
-static inline uint8_t xlat_tos(const struct xlat_core *c, uint8_t is)
+ * came in (ivi.tos): the lower eight bits of `is`. */
+static inline uint32_t xlat_tos(const struct xlat_core *c, uint32_t is)
 {
-	return (uint8_t)((is & c->tos_mask) | c->tos_set);
+	return (is & c->tos_mask) | c->tos_set;
 }
 
 /* Writes the headers of x for n bytes of payload at `at`: 40 bytes, or 48 with a fragment
