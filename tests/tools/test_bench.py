@@ -3,10 +3,14 @@
 
 from __future__ import annotations
 
+import argparse
+import contextlib
 import dataclasses
+import json
 import os
 import subprocess
 import sys
+from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
@@ -16,7 +20,9 @@ TOOLS = ROOT / "tools"
 sys.path[:0] = [str(TOOLS / "bench"), str(TOOLS)]
 
 import cards  # noqa: E402
+import guest  # noqa: E402
 import hotspots  # noqa: E402
+import inside  # noqa: E402
 import measure  # noqa: E402
 import pieces  # noqa: E402
 import plots  # noqa: E402
@@ -217,3 +223,34 @@ def test_instructions_of_a_driver() -> None:
                          [("pcnet", 1200, "met"), ("pcnet", 1201, "not met"), ("ne2k_pci", 7000, "\u2013 (copies)")])
 def test_verdict_on_a_driver(nic: str, instructions: int, verdict: str) -> None:
     assert cards.Card(nic, instructions, 10).verdict() == verdict
+
+
+def test_rows_take_turns_and_one_that_fails_ends(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    """Each run measures every row once; a row that does not start, or fails, costs no other its figures."""
+    order: list[str] = []
+
+    @contextlib.contextmanager
+    def open_row(row: guest.Row, _setup: guest.Setup, _options: argparse.Namespace) -> Iterator[inside.MeasureRun]:
+        if row.name == "ivi":
+            raise guest.GuestError("no start")
+
+        def measure_run(run: int) -> list[inside.Figure]:
+            order.append(f"{row.name} {run}")
+            if row.name == "nat" and run == 1:
+                raise FileNotFoundError
+            return [inside.Figure(row.name, "one", run, 5.0)]
+
+        try:
+            yield measure_run
+        finally:
+            order.append(f"{row.name} ends")
+
+    out = tmp_path / "out"
+    words = ["--nic", "e1000", "--rows", "nat,ivi,wire", "--runs", "3", "--image", "x", "--out", str(out)]
+    monkeypatch.setattr(sys, "argv", ["inside", *words])
+    monkeypatch.setattr(inside.sandbox, "enter", lambda command: None)
+    assert inside.main("a test", open_row, ("one",)) == 0
+    assert order == ["nat 0", "wire 0", "nat 1", "nat ends", "wire 1", "wire 2", "wire ends"]
+    said = [(one["row"], one["run"], one["void"]) for one in json.loads(out.read_text(encoding="utf-8"))]
+    assert said == [("ivi", 0, "no start"), ("nat", 0, ""), ("wire", 0, ""), ("nat", 1, "FileNotFoundError"),
+                    ("wire", 1, ""), ("wire", 2, "")]
