@@ -7,6 +7,11 @@
 
 #define WAIT_US 60000000u
 
+/* The number of ports to draw from, and the step from one to the next: far apart, since a user may
+ * hold many in a row, and without a common divisor, so that each port has its turn. */
+#define PORTS (65536u - UDP_FIRST_FREE)
+#define PORT_STEP 39871u
+
 /* --- start ------------------------------------------------------------------------------- */
 
 bool tcp_init(struct gw *gw)
@@ -24,7 +29,7 @@ bool tcp_init(struct gw *gw)
 		conn[i].generation = 1;
 	}
 	tcp_lists_init(t);
-	struct hash_key *key[] = {&t->key, &t->iss_key, &t->cookie_key};
+	struct hash_key *key[] = {&t->key, &t->iss_key, &t->cookie_key, &t->port_key};
 	for (unsigned i = 0; i < ARRAY_SIZE(key); i++) {
 		key[i]->k[0] = rng_u32(gw->rng);
 		key[i]->k[1] = rng_u32(gw->rng);
@@ -268,12 +273,19 @@ void tcp_changed(struct gw *gw)
 /* --- users -------------------------------------------------------------------------------------
  */
 
+/* A port comes again after all others, because its last connection may be in TIME-WAIT at the
+ * remote end. Whoever knows those towards one remote end knows none towards another (RFC 6056
+ * section 3.3.3). */
 static bool draw_port(struct gw *gw, struct udp_ends *e)
 {
-	for (uint32_t i = 0; i < UDP_DRAWS; i++) { /* RFC 6056 section 3.3.1 */
-		e->local_port = (uint16_t)rng_u32(gw->rng);
-		if (e->local_port >= UDP_FIRST_FREE && !tcp_service(gw, e->local_port) &&
-		    !tcp_find(gw, e) && gw_port_take(gw, PROTO_TCP, e->local_port))
+	struct tcp *t = gw->tcp;
+	e->local_port = 0;
+	uint32_t offset = tcp_hash(&t->port_key, e) % PORTS;
+	for (uint32_t i = 0; i < UDP_DRAWS; i++) {
+		t->port_turn = (t->port_turn + PORT_STEP) % PORTS;
+		e->local_port = (uint16_t)(UDP_FIRST_FREE + (offset + t->port_turn) % PORTS);
+		if (!tcp_service(gw, e->local_port) && !tcp_find(gw, e) &&
+		    gw_port_take(gw, PROTO_TCP, e->local_port))
 			return true;
 	}
 	return false;

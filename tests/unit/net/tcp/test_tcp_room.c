@@ -242,6 +242,37 @@ static void no_place_at_all(void)
 	CHECK_EQ(n_ended, 1);
 }
 
+/* --- ports ------------------------------------------------------------------------------------ */
+
+static uint16_t port_towards(uint32_t remote)
+{
+	struct udp_ends e = {.remote = {.v4 = ip4_of(remote)}, .remote_port = 53};
+	uint32_t conn = tcp_connect(&rig.gw, &e, &user);
+	CHECK(conn != TCP_NONE);
+	tcp_abort(&rig.gw, conn);
+	rig_flush(&rig);
+	return e.local_port;
+}
+
+/* No port comes again before all others came: the remote end may still be in TIME-WAIT. */
+static void ports_take_turns(void)
+{
+	enum { ALL = 65536 - UDP_FIRST_FREE };
+	static uint8_t seen[65536];
+	start(512);
+	uint32_t n = 0;
+	for (uint32_t i = 0; i < ALL; i++) {
+		uint16_t port = port_towards(0xc0000201);
+		n += port >= UDP_FIRST_FREE && !seen[port] && !tcp_service(&rig.gw, port);
+		seen[port] = 1;
+	}
+	CHECK_EQ(n, ALL);
+	/* The ports towards one remote end say nothing of those towards another. */
+	uint32_t a = port_towards(0xc0000201), b = port_towards(0xc0000202),
+	         c = port_towards(0xc0000203);
+	CHECK((b + ALL - a) % ALL != (c + ALL - b) % ALL);
+}
+
 /* --- orphans ---------------------------------------------------------------------------------- */
 
 /* Our side closes, the other acknowledges that and never closes. */
@@ -403,6 +434,7 @@ int main(void)
 	TEST(of_equal_clients_the_oldest_is_evicted);
 	TEST(forged_syns_end_nothing);
 	TEST(no_place_at_all);
+	TEST(ports_take_turns);
 	TEST(orphans_are_evicted_first);
 	TEST(an_orphan_that_closes);
 	TEST(clients_that_hold_all_packets);
