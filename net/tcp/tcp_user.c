@@ -9,7 +9,7 @@
 
 /* The number of ports to draw from, and the step from one to the next: far apart, since a user may
  * hold many in a row, and without a common divisor, so that each port has its turn. */
-#define PORTS (65536u - UDP_FIRST_FREE)
+#define PORTS     (65536u - UDP_FIRST_FREE)
 #define PORT_STEP 39871u
 
 /* --- start ------------------------------------------------------------------------------- */
@@ -274,7 +274,7 @@ void tcp_changed(struct gw *gw)
  */
 
 /* A port comes again after all others, because its last connection may be in TIME-WAIT at the
- * remote end. Whoever knows those towards one remote end knows none towards another (RFC 6056
+ * remote end. A host that knows those towards one remote end knows none towards another (RFC 6056
  * section 3.3.3). */
 static bool draw_port(struct gw *gw, struct udp_ends *e)
 {
