@@ -23,6 +23,7 @@ import page  # noqa: E402
 import procedures  # noqa: E402
 import resolver  # noqa: E402
 import rfc  # noqa: E402
+import sections  # noqa: E402
 import traffic  # noqa: E402
 import voip  # noqa: E402
 from paper import COMPARISONS, Transcript, wrong  # noqa: E402
@@ -142,7 +143,29 @@ def test_loss_curve_ends_after_two_clean_trials() -> None:
 
 @pytest.mark.parametrize("burst", [64, 256, 5000])
 def test_back_to_back(burst: int) -> None:
-    assert burst * 0.98 <= procedures.back_to_back(Gateway(1000, burst)) <= burst  # type: ignore[arg-type]
+    """The gateway knows every flow of a burst before it."""
+    gateway = Gateway(1000, burst)
+    assert burst * 0.98 <= procedures.back_to_back(gateway) <= burst  # type: ignore[arg-type]
+    opened, *tried = gateway.trials
+    assert opened["answers"] == opened["once"] == 1 and opened["flows"] == procedures.BURST_MOST
+    assert len(tried) > 5 and all(one["flows"] <= opened["flows"] and "first" not in one for one in tried)
+    assert {(one["servers"], one["size"]) for one in gateway.trials} == {(8, 60)}
+
+
+def test_a_frame_that_was_overtaken_does_not_end_a_trial_as_passed() -> None:
+    class Overtakes(Gateway):
+        """A trial that halts at a loss ends early, and what looked lost comes in after all."""
+
+        def run(self, **words: float) -> dict[str, Any]:
+            said = super().run(**words)
+            if words.get("halt") and not said["lost"]:
+                said |= {"seconds": said["seconds"] / 10, "sent": said["sent"] // 10}
+            return said
+
+    gateway = Overtakes(20_000)
+    found = procedures.throughput(sent_to(gateway), DEFAULT, 100_000)
+    assert 19_600 <= found.rate <= 20_001
+    assert found.trial["seconds"] == DEFAULT.last and "halt" not in gateway.trials[-1]
 
 
 def test_delays_are_those_of_the_last_trial() -> None:
@@ -389,6 +412,29 @@ def test_table_vii_measures_what_the_page_shows(monkeypatch: pytest.MonkeyPatch)
             assert value == pytest.approx(min(x * factor, 3000), rel=0.01)
     void = [one.void for one in found if one.row == "nat" and one.what == shown[0].what]
     assert void == ["20 of 20 connections did not open"]
+
+
+def test_servers_of_2015_beside_ours() -> None:
+    """A client of the paper has four questions in flight; only its rows of Linux count."""
+    one = next(one for one in COMPARISONS if one.title == "DNS64 recursors, Unbound against BIND, Opteron")
+    rows = {"linux-unbound": 6000.0, "linux-bind": 3000.0, "dns64": 30_000.0}
+    found = Findings([Figure("DNS-loop", row, "answers/s", 32, 0, value) for row, value in rows.items()])
+    text = "\n".join(page.comparison(one, found, ""))
+    assert "| 32 | 7,545 | 4,796 | 1.57 x | 6,000 | 3,000 | 30,000 | 2.00 x |" in text
+    assert "| Unbound | BIND | Baregate | ratio |" in text
+    assert [line.x for line in page.lines(one, Findings([]))] == [4, 8, 16, 32]
+    assert "Table 17:" in text and "Table 16:" in text  # both are named
+    assert page.compared(one, page.lines(one, found)) == (7545 / 4961, 2)  # the most of each
+    found = [one.theirs[1].key for one in COMPARISONS if one.title.startswith("DNS64 forwarders")]
+    assert found == [f"2015-{number}-dns64/requests_per_s" for number in (1, 7, 13)]
+
+
+def test_bursts_have_their_number_mean_and_deviation() -> None:
+    found = Findings([Figure("8219", "nat", rfc.BURST, 0, run, value) for run, value in enumerate((100, 200, 300))])
+    found.figures.append(Figure("8219", "nat64", rfc.BURST, 0, 0, float("nan"), "no answer"))
+    text = "\n".join(sections.bursts(found))
+    assert "| Baregate nat | 3 | 200 | 100 | 300 | 100 |" in text and "| 0 | void: no answer |" in text
+    assert sections.bursts(Findings([])) == []
 
 
 def test_a_plateau_is_compared_by_its_height() -> None:

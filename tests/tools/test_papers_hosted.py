@@ -23,9 +23,11 @@ import guest  # noqa: E402
 import hosted  # noqa: E402
 import inner  # noqa: E402
 import names  # noqa: E402
+import steps  # noqa: E402
 import voip  # noqa: E402
 from labkit import linuxguest  # noqa: E402
 from labkit.netns import CommandFailed  # noqa: E402
+from paper import COMPARISONS  # noqa: E402
 from results import EFFORTS, Figure, Findings  # noqa: E402
 
 # ---- streams of calls ----
@@ -172,6 +174,34 @@ def test_what_comes_through_is_watched_for_a_second(monkeypatch: pytest.MonkeyPa
     assert slept == [0.75]
 
 
+class Host:
+    """Stands for a host; notes its commands, and fails at one that has this word."""
+
+    def __init__(self, failing: str = "-") -> None:
+        self.said, self.failing = list[str](), failing
+
+    def ip(self, command: str) -> None:
+        self.said.append(f"ip {command}")
+
+    def run(self, *words: str, check: bool = True, timeout: float = 0) -> None:
+        del timeout
+        self.said.append(" ".join(words))
+        if check and self.failing in words:
+            raise CommandFailed("no tbf")
+
+
+def test_links_are_limited_on_both_sides_and_free_again() -> None:
+    lan, wan = Host(), Host()
+    with hosted.limited(SimpleNamespace(lan=lan, wan=wan)):  # type: ignore[arg-type]
+        assert all("root tbf rate 100mbit" in one.said[-1] for one in (lan, wan))
+        assert "dev lan0" in lan.said[-1] and "dev wan0" in wan.said[-1]
+    assert all("qdisc del" in one.said[-2] and "gso_max_segs 65535" in one.said[-1] for one in (lan, wan))
+    wan = Host("tbf")
+    with pytest.raises(CommandFailed), hosted.limited(SimpleNamespace(lan=lan, wan=wan)):  # type: ignore[arg-type]
+        pass
+    assert all("qdisc del" in one.said[-2] for one in (lan, wan))
+
+
 def test_dns64perf() -> None:
     said = "Sent queries: 400\nValid answers: 399 (99.75%)\nAverage round-trip time: 3.25 ms\n"
     assert names.share_of(said) == 99.75 and names.wait_of(said) == 3.25
@@ -234,15 +264,17 @@ def test_rates_do_not_count_when_the_tester_is_too_slow(monkeypatch: pytest.Monk
         names.search(Asked(0), EFFORTS["default"], 0)
     monkeypatch.setattr(names, "search", lambda here, effort, near, *words: 900.0 + 100 * ("--cached" in words))
     said: dict[str, str] = {}
-    names._shares(Asked(900, self_test=950), EFFORTS["quick"], 0,
+    names._shares(Asked(900, self_test=950), EFFORTS["default"], 0,
                   lambda what, x, run, value, void="": said.update({f"{what} {x}": void}),
                   lambda what, x, run, act: act())  # fmt: skip
     assert said["all answered by AAAA share, questions/s 0"] == "" == said["self-test passed up to, questions/s 0"]
     assert said["all answered by cached share, questions/s 50"] == "the tester's self-test fails at this rate"
+    said.clear()
     names._shares(Asked(900, self_test=0), EFFORTS["quick"], 0,
                   lambda what, x, run, value, void="": said.update({f"{what} {x}": void}),
                   lambda what, x, run, act: act())  # fmt: skip
     assert all(said.values()) and "cannot keep up" in said["self-test passed up to, questions/s 0"]
+    assert len(said) == 4 and "all answered by cached share, questions/s 100" in said  # few shares
 
 
 def test_memory() -> None:
@@ -274,7 +306,67 @@ def test_a_linux_guest_behind_the_nat() -> None:
 
 def test_timings_of_the_console() -> None:
     said = ["> timings\r", "in known count=12 mean=329 max=900", "4to6 address count=0 mean=0 max=0", "uptime 3", ""]
-    assert inner.steps(said) == [inner.Step("in", "known", 12, 329), inner.Step("4to6", "address", 0, 0)]
+    assert steps.steps(said) == [steps.Step("in", "known", 12, 329)]
+
+
+def test_steps_of_tcp_and_icmp_come_from_hosts(monkeypatch: pytest.MonkeyPatch) -> None:
+    said = ["4to6 udp count=9 mean=50 max=60", "4to6 tcp count=90 mean=70 max=99", "6to4 icmp count=3 mean=80 max=90"]
+    host = Host()
+    gateway = SimpleNamespace(console=lambda command: said if command == "timings" else [])
+    net = SimpleNamespace(client=host, server=SimpleNamespace(start=lambda *_: None, wait_port=lambda _: None),
+                          address="2001:db8::1")  # fmt: skip
+    moved: list[object] = []
+    monkeypatch.setattr(hosted.bulk, "transfer", lambda *words: moved.append(words))
+    figures: list[Figure] = []
+    here = hosted.Place("XVI", None, net, [gateway], 0, figures, "ivi", lambda: None)  # type: ignore[arg-type, list-item]
+    hosted.protocol_steps(here, 1)
+    assert moved and "ping" in host.said[0]
+    assert [(one.what, one.x, one.run, one.value, one.void) for one in figures] == [
+        ("tcp, cycles", 46, 1, 70, ""), ("icmp, cycles", 64, 1, 80, "only 3 measured")]  # fmt: skip
+    text = "\n".join(inner.sections(Findings([*figures, Figure("II", "ivi", "udp, cycles", 46, 0, 50.0)])))
+    assert "| TCP | 4.55 | 2.73 | 1.67 x | 70.0 |" in text and "only 3 measured" in text
+
+
+def test_each_repetition_of_the_steps_has_a_guest(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Of which one may fail. The guest's clock counts instructions."""
+    measured: list[int] = []
+
+    def measure(here: object, run: int) -> None:
+        del here
+        measured.append(run)
+        if run == 1:
+            raise CommandFailed("no route")
+
+    monkeypatch.setattr(hosted, "protocol_steps", measure)
+    figures: list[Figure] = []
+    place = contextlib.nullcontext(SimpleNamespace(keep=lambda: None))
+    hosted.steps_of_protocols(lambda: place, EFFORTS["default"], figures)  # type: ignore[arg-type, return-value]
+    assert measured == [0, 1, 2] and {(one.run, one.void) for one in figures} == {(1, "no route")} and len(figures) == 4
+    setup = guest.Setup("e1000", "tap", Path("image"), {}, (0, 1))
+    command = guest.Guest(guest.ROWS["ivi"], setup, Path("."), (3, 4), words=steps.CLOCK).command()
+    assert command[-2:] == ["-icount", "shift=0"]
+
+
+def test_table_v_measures_what_the_page_shows(monkeypatch: pytest.MonkeyPatch) -> None:
+    host = Host()
+    net = SimpleNamespace(server=SimpleNamespace(start=lambda *_: None, wait_port=lambda _: None))
+    lab = SimpleNamespace(lan=host, wan=host)
+    speeds = iter((hosted.bulk.Transfer(0.1, 1.0, 0.0), CommandFailed("no tbf")) * 9)
+
+    def transfer(*_: object) -> object:
+        said = next(speeds)
+        if isinstance(said, Exception):
+            raise said
+        return said
+
+    monkeypatch.setattr(hosted.bulk, "transfer", transfer)
+    figures: list[Figure] = []
+    here = hosted.Place("V-tcp", lab, net, [None], 0, figures, "nat", lambda: None)  # type: ignore[arg-type, list-item]
+    hosted.tcp_by_size(here, EFFORTS["quick"])
+    shown = [one.what for one in COMPARISONS if one.part == "V-tcp"]
+    assert list(dict.fromkeys(one.what for one in figures)) == shown
+    assert [(one.value, one.void) for one in figures if one.what == shown[0]] == [(800, "")] * 3
+    assert all(one.void == "no tbf" for one in figures if one.what == shown[1])
 
 
 def test_internal_timings_beside_the_papers() -> None:

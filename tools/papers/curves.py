@@ -18,14 +18,14 @@ if TYPE_CHECKING:
 
 
 LOSSES = "loss by rate"  # the name of the plot that belongs to no table
-Point = tuple[float, float | None, float | None]
+Point = tuple[float, list[float | None]]  # x, and the value of each line
 
 
 def _panel(axis: Axes, one: Comparison, points: list[Point], titles: list[str]) -> None:
-    peers = [peer for _, _, peer in points if peer]
+    peers = [peer for _, values in points if (peer := values[1])]
     scale = statistics.median(peers) if peers else 1.0
-    for number, (title, style) in enumerate(zip(titles, ("o-", "s--"))):
-        drawn = [(point[0], value / scale) for point in points if (value := point[number + 1]) is not None]
+    for number, (title, style) in enumerate(zip(titles, ("o-", "s--", "^:"))):
+        drawn = [(x, value / scale) for x, values in points if (value := values[number]) is not None]
         if drawn:
             axis.plot(*zip(*drawn), style, label=title, markersize=4)
     axis.set_xlabel(one.x_title)
@@ -51,9 +51,8 @@ def _losses(axis: Axes, found: Findings) -> None:
 
 def _pairs(listed: list[Line], ours: bool) -> list[Point]:
     if ours:
-        medians = [(line.x, [value.median if value else None for value in line.ours]) for line in listed]
-        return [(x, pair[0], pair[1]) for x, pair in medians]
-    return [(line.x, *line.theirs) for line in listed]
+        return [(line.x, [value.median if value else None for value in (*line.ours, line.beside)]) for line in listed]
+    return [(line.x, list(line.theirs)) for line in listed]
 
 
 def draw(found: Findings, folder: Path) -> dict[str, str]:
@@ -74,7 +73,8 @@ def draw(found: Findings, folder: Path) -> dict[str, str]:
             continue
         figure, axes = pyplot.subplots(1, 2, figsize=(10, 3.6))
         _panel(axes[0], one, _pairs(listed, False), [curve.title for curve in one.theirs])
-        _panel(axes[1], one, _pairs(listed, True), [curve.title for curve in one.ours])
+        titles = [curve.title for curve in (*one.ours, one.beside) if curve]
+        _panel(axes[1], one, _pairs(listed, True), titles)
         axes[0].set_title(f"paper, Table {one.table}", fontsize=9, color="gray")
         axes[1].set_title(f"here: {one.title}", fontsize=9)
         axes[0].set_ylabel(f"relative to {one.theirs[1].title}'s median", fontsize=8)

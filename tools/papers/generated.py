@@ -163,7 +163,7 @@ def processed(bench: Bench) -> list[Figure]:
         for rate, session in itertools.product(rates, ready):
 
             def count(one: measure.Session = session, offered: float = rate * factor) -> float:
-                result = flows_of(one, mix).offered(offered, bench.effort.seconds)
+                result = traffic.trial(lambda: flows_of(one, mix).offered(offered, bench.effort.seconds), offered)
                 if not traffic.kept_up(result, offered):
                     raise NoRate(f"the generator sent {traffic.offered_rate(result):.0f}/s")
                 if int(result["bad"]) > 0:

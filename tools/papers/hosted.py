@@ -34,6 +34,7 @@ from labkit.lab import FAR_SERVER, Lab
 from labkit.netns import CommandFailed, end_process
 from labkit.wait import Timeout, until
 from results import EFFORTS, Effort, Figure
+from steps import CLOCK, WAYS, steps
 
 ROOT = HERE.parent.parent
 NIC = "e1000"
@@ -53,9 +54,14 @@ CALL_BYTES = voip.CALLS * voip.PACKETS_S * CALL_S * (voip.RTP_BYTES + 62)  # wit
 # With up to three gateways on one core, less is behind than in the paper, and few points are measured.
 APART_FILES, APART_BEHIND, APART_LOADS = [4, 32, 150], 10, [10, 20, 30]
 APART_CALLS, APART_CALL_RUNS = [10, 30], 2
+STEPS_S, STEP_RUNS = 6, 3  # of each protocol so long; the gateway times a packet in 20 ms on average
 CARRIED = 0.9  # the share of the traffic behind that must come through
 NGINX = "/usr/sbin/nginx"
 IP_AND_TCP = 40
+LINK_MBIT = 100  # of the paper's links
+TCP_LIMITED = f"TCP over links of {LINK_MBIT} Mbit/s, Mbit/s"
+GSO_SEGS = 65535  # the kernel's own limit
+ON_WIRE = 24  # bytes of a frame on Ethernet that the kernel does not count: preamble, check sequence, gap
 BACKGROUND = 1232  # bytes of payload of a background packet: 1,280 with IPv6 and UDP
 FAILED = (guest.GuestError, CommandFailed, Timeout, OSError, KeyError, ValueError, IndexError)
 
@@ -129,17 +135,20 @@ class Carried:
 
 @contextlib.contextmanager
 def place(
-    part: str, row: guest.Row, setup: guest.Setup, figures: list[Figure], keep: Callable[[], None]
-) -> Iterator[Place]:
-    """NAT rows: one gateway between LAN and WAN. 6to4 rows: two of the same kind, a host behind each."""
+    part: str, row: guest.Row, setup: guest.Setup, figures: list[Figure], keep: Callable[[], None],
+    words: tuple[str, ...] = (),
+) -> Iterator[Place]:  # fmt: skip
+    """Most rows: one gateway between LAN and WAN. 6to4 rows: two of the same kind, a host behind each. `words` are more
+    of QEMU's command."""
     pair = row.path == "6to4"
     with Lab((NIC,) * (3 if pair else 2)) as lab, contextlib.ExitStack() as stack:
         taps = [port.tap for port in lab.ports]
-        gateways = [guest.Guest(row, setup, Path(lab.directory), (taps[0], taps[1]))]
+        gateways = [guest.Guest(row, setup, Path(lab.directory), (taps[0], taps[1]), words=words)]
         if pair:
             far = bulk.far_tap(lab, False)
             stack.callback(os.close, far)
-            gateways.append(guest.Guest(row, setup, Path(lab.directory), (taps[2], far), guest.FAR_WAN_ADDRESS))
+            far_taps = (taps[2], far)
+            gateways.append(guest.Guest(row, setup, Path(lab.directory), far_taps, guest.FAR_WAN_ADDRESS, words))
         for one in gateways:
             stack.callback(one.stop)
             one.start(START_S)
@@ -161,23 +170,72 @@ def place_apart(name: str, setup: guest.Setup, figures: list[Figure], keep: Call
         yield Place("apart", there.lab, there.net, there.gateways, setup.cores[1], figures, name, keep)
 
 
+Where = contextlib.AbstractContextManager[Place]
+
+
 # ---- what is measured in a place ----
 
 
 def tcp_by_size(here: Place, effort: Effort) -> None:
-    """Table V: 16 connections of iperf3, with segments of the paper's packet sizes."""
+    """Table V: 16 connections of iperf3, with segments of the paper's packet sizes; also over links of its speed."""
     here.net.server.start(*here.pinned("iperf3", "--server"))
     here.net.server.wait_port(5201)
     seconds = max(2.0, effort.seconds)
     for run in range(effort.runs):
         for size in effort.points(TCP_SIZES):
             words = ["--parallel", "16", "--set-mss", str(int(size) - IP_AND_TCP)]
-            try:
-                moved = bulk.transfer(here.net, here.gateways[0], seconds, words)
-                here.add("TCP, Mbit/s", size, run, moved.gigabytes * 8000 / moved.seconds)
-            except FAILED as error:
-                here.failed(["TCP, Mbit/s"], size, run, error)
+            links = {"TCP, Mbit/s": contextlib.nullcontext(), TCP_LIMITED: limited(here.lab)}
+            for what, kind in links.items():
+                try:
+                    with kind:
+                        moved = bulk.transfer(here.net, here.gateways[0], seconds, words)
+                    here.add(what, size, run, moved.gigabytes * 8000 / moved.seconds)
+                except FAILED as error:
+                    here.failed([what], size, run, error)
         here.keep()
+
+
+@contextlib.contextmanager
+def limited(lab: Lab) -> Iterator[None]:
+    """What LAN and WAN send goes through a token bucket of LINK_MBIT (tc-tbf(8)), in single frames, since the bucket
+    counts ON_WIRE once for each packet of the kernel."""
+    ends = ((lab.lan, "lan0"), (lab.wan, "wan0"))
+    bucket = f"rate {LINK_MBIT}mbit burst 32kb latency 50ms overhead {ON_WIRE}"
+    try:
+        for host, device in ends:
+            host.ip(f"link set {device} gso_max_segs 1")
+            host.run("tc", "qdisc", "replace", "dev", device, "root", *f"tbf {bucket}".split())
+        yield
+    finally:
+        for host, device in ends:
+            host.run("tc", "qdisc", "del", "dev", device, "root", check=False)
+            host.ip(f"link set {device} gso_max_segs {GSO_SEGS}")
+
+
+def steps_of_protocols(where: Callable[[], Where], effort: Effort, figures: list[Figure]) -> None:
+    """Table XVI. The console's means are since the start, so each repetition has a guest of its own, which `where`
+    starts."""
+    for run in range(min(effort.runs, STEP_RUNS)):
+        try:
+            with where() as here:
+                protocol_steps(here, run)
+                here.keep()
+        except FAILED as error:
+            whats = ("tcp, cycles", "icmp, cycles")
+            figures += [Figure("XVI", "ivi", what, x, run, float("nan"), reason_of(error))
+                        for what in whats for x in (WAYS["4to6"], WAYS["6to4"])]  # fmt: skip
+
+
+def protocol_steps(here: Place, run: int) -> None:
+    """The steps of ICMP and of TCP, of packets between an IPv6 and an IPv4 host."""
+    ping = ["ping", "-q", "-n", "-i", "0.002", "-c", str(STEPS_S * 500), here.net.address]
+    here.net.client.run(*here.pinned(*ping), timeout=STEPS_S * 10)
+    here.net.server.start(*here.pinned("iperf3", "--server"))
+    here.net.server.wait_port(5201)
+    bulk.transfer(here.net, here.gateways[0], STEPS_S, [])
+    for step in steps(here.gateways[0].console("timings")):
+        if step.name in ("icmp", "tcp"):
+            here.add(step.what, WAYS[step.way], run, float(step.mean), step.void)
 
 
 @contextlib.contextmanager
@@ -326,9 +384,6 @@ def calls(here: Place, loads: list[float], runs: int) -> None:
         here.keep()
 
 
-Where = contextlib.AbstractContextManager[Place]
-
-
 def resolver(
     row: guest.Row, setup: guest.Setup, effort: Effort, figures: list[Figure], keep: Callable[[], None]
 ) -> None:
@@ -377,6 +432,7 @@ class Part:
 
 
 PARTS = {
+    "XVI": Part(("ivi",)),
     "V-tcp": Part(("wire", "nat", "linux-nat")),
     "VI": Part(("wire", "nat", "linux-nat")),
     "VIII": Part(("6to4", "linux-sit")),
@@ -417,6 +473,10 @@ def main() -> int:
         try:
             if options.part == "DNS-hosts":
                 resolver(guest.ROWS[row], setup, effort, figures, keep)
+                continue
+            if options.part == "XVI":
+                steps_of_protocols(lambda: place("XVI", guest.ROWS["ivi"], setup, figures, keep, CLOCK), effort,
+                                   figures)  # fmt: skip
                 continue
             with part.place(options.part, row, setup, figures, keep) as here:
                 part.measure(options.part, here, effort)

@@ -8,11 +8,10 @@ import contextlib
 import dataclasses
 import functools
 import itertools
-import re
 import sys
 import tempfile
 import time
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import generated
@@ -22,32 +21,12 @@ import measure
 from generated import Add, Bench, attempt, collector
 from paper import Transcript
 from results import Figure, Findings, number
-from sections import table
+from sections import table, text_of
+from steps import CLOCK, WAYS, steps
 
 ROWS = ("nat", "nat64", "6to4", "ivi")
 PEERS = {"nat": "linux-nat", "nat64": "linux-nat64", "6to4": "linux-sit", "ivi": "linux-tayga"}
 PLUGIN = Path(__file__).resolve().parent.parent.parent / "build" / "bench" / "icount.so"
-# The guest's clock, and so its cycle counter, advances by a nanosecond with each instruction.
-CLOCK = ("-icount", "shift=0")
-# RFC 7915 packets of `ivi` by way; the figures' x, for which the tables have none: 46 and 64.
-WAYS = {"in": 0, "out": 1, "4to6": 46, "6to4": 64}
-LINE = re.compile(r"(\w+) (\w+) count=(\d+) mean=(\d+) max=(\d+)")
-
-
-@dataclasses.dataclass(frozen=True)
-class Step:
-    """One line of the console's `timings`."""
-
-    way: str
-    name: str
-    count: int
-    mean: int
-
-
-def steps(lines: Iterable[str]) -> list[Step]:
-    """The lines of `timings` among those of the console."""
-    found = (LINE.search(line) for line in lines)
-    return [Step(one[1], one[2], int(one[3]), int(one[4])) for one in found if one and one[1] in WAYS]
 
 
 @contextlib.contextmanager
@@ -92,9 +71,7 @@ def drive(session: measure.Session, seconds: float, run: int) -> None:
 def sampled(session: measure.Session, run: int, add: Add) -> None:
     """The means of one repetition. The console's means are since the start, so each has a guest of its own."""
     for step in steps(session.guest.console("timings")):
-        few = f"only {step.count} measured" if step.count < 5 else ""
-        if step.count:
-            add(session.guest.row.name, f"{step.name}, cycles", WAYS[step.way], run, float(step.mean), few)
+        add(session.guest.row.name, step.what, WAYS[step.way], run, float(step.mean), step.void)
 
 
 def whole_packets(session: measure.Session, seconds: float, run: int, add: Add) -> None:
@@ -125,7 +102,7 @@ def way_of(name: str, back: bool) -> str:
 
 
 def inner_timings(bench: Bench) -> list[Figure]:
-    """Part `II`: all that is measured for tables II and XVI."""
+    """Part `II`: tables II and XVI, with packets of UDP."""
     figures, add = collector("II")
     runs, seconds = min(bench.effort.runs, 5), max(4.0, 2 * bench.effort.seconds)
 
@@ -159,10 +136,10 @@ def sections(found: Findings) -> list[str]:
     """Tables II and XVI on the page: the papers' columns beside ours."""
 
     def cell(row: str, what: str, way: str) -> str:
-        value = found.value("II", row, what, WAYS[way])
-        return str(value) if value else "–"
+        part = "XVI" if what in ("tcp, cycles", "icmp, cycles") else "II"
+        return text_of(found.value(part, row, what, WAYS[way]), found.why(part, row, what, WAYS[way]))
 
-    if not any(one.part == "II" for one in found.figures):
+    if not any(one.part in ("II", "XVI") for one in found.figures):
         return []
     text = ["### Table II: internal timings of the NAT", ""]
     text += ["Paper: " + Transcript("2012-ii-internal-timings").source[-1] + ".", ""]
@@ -172,7 +149,8 @@ def sections(found: Findings) -> list[str]:
     text += table(*_of_ivi(cell))
     text += [
         "What differs: the paper's times are microseconds of a Pentium 4. Ours are `timings` in a guest whose clock"
-        " counts instructions (`-icount shift=0`): a cycle is an instruction, and caches cost nothing. *Known* is a"
+        " counts instructions (`-icount shift=0`): a cycle is an instruction, and caches cost nothing. The steps of TCP"
+        " and ICMP are of iperf3 and ping between two hosts, the others of UDP. *Known* is a"
         " packet of a known flow from frame to frame. Our header step does not include the addresses; the paper's"
         " does. The Linux guest has no such counters, so the instructions of whole packets stand below.", "",
         "Instructions of a whole packet at full load, with all that the guest does beside it; *first* is the first one"

@@ -25,7 +25,6 @@ TOOLS = Path(__file__).resolve().parent.parent
 SERVER6 = guest.LAN6_ADDRESS.partition("/")[0]
 HOST6 = f"{SERVER6}0/64"
 ROWS = ("dns64", "linux-unbound", "linux-bind", "linux-pdns")
-WHOLE = ROWS[:2]  # of the others only the memory is measured
 SHARES, DELAYS, LOSSES = (0, 50, 100), (10, 100), (1, 10)  # percent, ms, percent
 MOST = 100_000  # questions a second at which the first search begins
 NAMES = "128.0.0.0/2"  # whose names are asked for
@@ -35,7 +34,7 @@ WARM = 1000  # names that dns64perf asks for first if any shall be cached
 PACE = 1.01  # the share of its time that a trial may take; one that takes more says nothing about the server
 SLOW = 200  # questions a second to a server whose upstream has faults
 FILLING = 4000  # names, after which the memory is read
-RUNS = 3  # repetitions at most
+RUNS = {"dns64": 3, "linux-unbound": 3}  # repetitions at most; of the others 1, with --quick none
 
 Add = Callable[[str, float, int, float, str], None]  # what, x, run, value, void
 
@@ -167,7 +166,8 @@ def measure(here: Names, effort: Effort, add: Add, note: Callable[[str, float, i
     with here.upstream():
         note("memory, KB", 0, 0, lambda: _memory_after(here, add))
     keep()
-    for run in range(min(effort.runs, RUNS) if name in WHOLE else 0):
+    others = 1 if effort.every == 1 else 0
+    for run in range(min(effort.runs, RUNS.get(name, others))):
         _shares(here, effort, run, add, note)
         _faults(here, effort, run, add, note)
         keep()
@@ -188,12 +188,13 @@ def _shares(here: Names, effort: Effort, run: int, add: Add, note: Callable[...,
     def one(what: str, share: int, *words: str) -> None:
         found.append((what, share, search(here, effort, here.near.get((what, share), 0.0), *words)))
 
-    for share in SHARES:
+    shares = SHARES[:: 1 if effort.every == 1 else 2]
+    for share in shares:
         real = f"{share / 100:g}"
         with here.upstream("--have-aaaa", real):
             what = "all answered by AAAA share, questions/s"
             note(what, share, run, lambda w=what, s=share, r=real: one(w, s, "--real", r))
-    for share in SHARES[1:]:
+    for share in shares[1:]:
         with here.upstream():
             what = "all answered by cached share, questions/s"
             note(what, share, run, lambda w=what, s=share: one(w, s, "--cached", f"{s / 100:g}"))

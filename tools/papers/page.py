@@ -31,12 +31,13 @@ def ratio(first: float | None, second: float | None, less_is_better: bool) -> fl
 
 @dataclass(frozen=True)
 class Line:
-    """One row of a comparison: theirs (ours, their peer), ours (Baregate, its peer), the floor; None where missing."""
+    """One row of a comparison: theirs (ours, their peer), ours (Baregate, its peer), what stands beside; None where
+    missing."""
 
     x: float
     theirs: tuple[float | None, float | None]
     ours: tuple[Value | None, Value | None]
-    floor: Value | None
+    beside: Value | None
     why: tuple[str, str] = ("", "")  # why ours are missing
 
     def ratios(self, less_is_better: bool) -> tuple[float | None, float | None]:
@@ -55,7 +56,8 @@ def lines(one: Comparison, found: Findings) -> list[Line]:
 
     def theirs(key: str) -> dict[float, float]:
         name, _, column = key.rpartition("/")
-        return Transcript(name or one.name).column(one.x, column)
+        values = Transcript(name or one.name).column(one.x, column, one.only)
+        return {x * one.times: value for x, value in values.items()}
 
     columns = [theirs(curve.key) for curve in one.theirs]
     rows = rows_of(one, found)
@@ -65,7 +67,7 @@ def lines(one: Comparison, found: Findings) -> list[Line]:
             x,
             (columns[0].get(x), columns[1].get(x)),
             (found.value(one.part, rows[0], one.what, x), found.value(one.part, rows[1], one.what, x)),
-            found.value(one.part, one.floor, one.what, x) if one.floor else None,
+            found.value(one.part, one.beside.key, one.what, x) if one.beside else None,
             (found.why(one.part, rows[0], one.what, x), found.why(one.part, rows[1], one.what, x)),
         )
         for x in points
@@ -113,22 +115,29 @@ def _times(value: float | None) -> str:
     return "–" if value is None else f"{number(value)} x"
 
 
+def _sources(one: Comparison) -> list[str]:
+    """Where the figures of the paper stand, each line once."""
+    others = [curve.key.rpartition("/")[0] for curve in one.theirs]
+    named = [one.name, *(name for name in others if name)]
+    return list(dict.fromkeys(line for name in named for line in Transcript(name).source[-2:]))
+
+
 def comparison(one: Comparison, found: Findings, picture: str) -> list[str]:
     """The section of one table. With a box there is nothing of ours to compare it with."""
     listed, box = lines(one, found), found.of_box()
     unit = one.what.rpartition(", ")[2] if ", " in one.what else one.what
     header = [one.x_title, *(f"{curve.title}, paper" for curve in one.theirs), "ratio"]
     header += [target.ROW.title] if box else [one.ours[0].title, one.ours[1].title]
-    header += [*(["floor"] if one.floor and not box else []), *([] if box else ["ratio"])]
+    header += [] if box else [*([one.beside.title] if one.beside else []), "ratio"]
     rows = []
     for line in listed:
         theirs, ours = line.ratios(one.less_is_better)
         cells = [sections.text_of(value, why) for value, why in zip(line.ours, line.why, strict=True)]
         rows.append([f"{line.x:,g}", *map(sections.text_of, line.theirs), _times(theirs), *cells[: 1 if box else 2]])
         if not box:
-            rows[-1] += [*([sections.text_of(line.floor)] if one.floor else []), _times(ours)]
+            rows[-1] += [*([sections.text_of(line.beside)] if one.beside else []), _times(ours)]
     text = [f"### Table {one.table}: {one.title}", ""]
-    text += [f"Paper: {'; '.join(Transcript(one.name).source[-2:])}. Figures: {unit}.", ""]
+    text += [f"Paper: {'; '.join(_sources(one))}. Figures: {unit}.", ""]
     text += [f"**In doubt:** {found.doubt(one.part)}.", ""] if found.doubt(one.part) else []
     if one.scale and (most := found.value(one.part, rows_of(one, found)[1], one.scale, 0)):
         text += [f"The most that {'the box' if box else 'our Linux guest'} processed: {most} packets/s.", ""]
@@ -176,7 +185,8 @@ def _begin(found: Findings, effort: Effort) -> list[str]:
         "Theirs is a Pentium 4 PC, in time. Ours is an emulator without caches or buses, with Linux 6.1 beside it in"
         " the same run. Compare ratios with ratios, not milliseconds with milliseconds.", "", *text,
         "A ratio is how many times better the first of two is. A verdict compares the median ratio of the points that"
-        " both have; for table VII, where all are equal until one is full, the ratio of the most that each processed."
+        " both have; for table VII, where all are equal until one is full, and for the servers of 2015 the ratio of the"
+        " most that each processed."
         f" *Stronger* is a tenth more (of its logarithm) than the paper's; one within {SAME_SIZE * 100:.0f} % of 1 is"
         " *no difference*.", "",
         f"Two runs agree if the ranges of a figure overlap, each at least {sections.SPREAD * 100:.0f} %, half a point"

@@ -245,14 +245,18 @@ class Findings:
 
     def value(self, part: str, row: str, what: str, x: float) -> Value | None:
         """None if no repetition is valid."""
-        good = [
+        good = self.all_values(part, row, what, x)
+        if not good:
+            return None
+        return Value(statistics.median(good), percentile(good, 0.01), percentile(good, 0.99), len(good), self.runs)
+
+    def all_values(self, part: str, row: str, what: str, x: float) -> list[float]:
+        """Those of the valid repetitions, in their order."""
+        return [
             one.value
             for one in self.figures
             if (one.part, one.row, one.what, one.x) == (part, row, what, x) and not one.void and one.value == one.value
         ]
-        if not good:
-            return None
-        return Value(statistics.median(good), percentile(good, 0.01), percentile(good, 0.99), len(good), self.runs)
 
     def why(self, part: str, row: str, what: str, x: float) -> str:
         """Why there is no value: the reason of a void figure, of this quantity or of the row's start; empty if nothing
