@@ -158,7 +158,7 @@ struct tcp {
 	uint32_t n_services;
 	struct tcp_list list[TCP_LISTS]; /* those of clients by their number (net/client.h) */
 	struct hash_key key, iss_key, cookie_key, port_key;
-	uint32_t port_turn; /* grows with each port drawn (tcp_user.c) */
+	uint32_t port_turn; /* where the last port was drawn (tcp_user.c) */
 	bool cookies_sent;
 	uint32_t cookie_unit; /* unit of time of the last cookie (tcp_cookie.c) */
 	enum tcp_end why;

@@ -7,7 +7,7 @@
 
 #define WAIT_US 60000000u
 
-/* The number of ports to draw from, and the step from one to the next: far apart, since a user may
+/* The number of ports to draw from, and the step from one to the next: far apart, since others may
  * hold many in a row, and without a common divisor, so that each port has its turn. */
 #define PORTS     (65536u - UDP_FIRST_FREE)
 #define PORT_STEP 39871u
