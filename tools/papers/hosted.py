@@ -15,6 +15,7 @@ import dataclasses
 import json
 import os
 import re
+import subprocess
 import sys
 import time
 from collections.abc import Callable, Iterable, Iterator
@@ -176,10 +177,16 @@ Where = contextlib.AbstractContextManager[Place]
 # ---- what is measured in a place ----
 
 
+def iperf3_server(here: Place, port: int = 5201) -> subprocess.Popen[bytes]:
+    """Starts iperf3 on the server, which listens when this returns; it ends with the place at the latest."""
+    process = here.net.server.start(*here.pinned("iperf3", "--server", "--port", str(port)))
+    here.net.server.wait_port(port)
+    return process
+
+
 def tcp_by_size(here: Place, effort: Effort) -> None:
     """Table V: 16 connections of iperf3, with segments of the paper's packet sizes; also over links of its speed."""
-    here.net.server.start(*here.pinned("iperf3", "--server"))
-    here.net.server.wait_port(5201)
+    iperf3_server(here)
     seconds = max(2.0, effort.seconds)
     for run in range(effort.runs):
         for size in effort.points(TCP_SIZES):
@@ -230,8 +237,7 @@ def protocol_steps(here: Place, run: int) -> None:
     """The steps of ICMP and of TCP, of packets between an IPv6 and an IPv4 host."""
     ping = ["ping", "-q", "-n", "-i", "0.002", "-c", str(STEPS_S * 500), here.net.address]
     here.net.client.run(*here.pinned(*ping), timeout=STEPS_S * 10)
-    here.net.server.start(*here.pinned("iperf3", "--server"))
-    here.net.server.wait_port(5201)
+    iperf3_server(here)
     bulk.transfer(here.net, here.gateways[0], STEPS_S, [])
     for step in steps(here.gateways[0].console("timings")):
         if step.name in ("icmp", "tcp"):
@@ -301,10 +307,9 @@ def background(here: Place, mbit: int) -> Iterator[None]:
     if mbit == 0:
         yield
         return
-    port = "5202"
-    server = here.net.server.start(*here.pinned("iperf3", "--server", "--port", port))
-    here.net.server.wait_port(int(port))
-    words = ["iperf3", "--client", here.net.address, "--port", port, "--udp", "--bitrate", f"{mbit}M"]
+    port = 5202
+    server = iperf3_server(here, port)
+    words = ["iperf3", "--client", here.net.address, "--port", str(port), "--udp", "--bitrate", f"{mbit}M"]
     sender = here.net.client.start(*here.pinned(*words, "--length", str(BACKGROUND), "--time", "600"))
     try:
         before = here.received()
