@@ -44,6 +44,7 @@
 #define IDLE_US      100000u /* the longest halt, where something moves */
 #define TICKS_MOST   12u     /* in one halt */
 #define SECOND_US    1000000u
+#define SEED_SECONDS 16u
 #define MENU_ITEMS   16u
 #define PAUSE_BURSTS 32u /* at most, in a pause of MAIN */
 
@@ -334,10 +335,11 @@ static void look_for_keyboard(uint64_t now)
 		log_line("no keyboard found: neither PS/2 nor USB");
 }
 
-/* Once a second: computes the load, and adds the time-stamp counter to the random
+/* Once a second: computes the load, and now and then adds the time-stamp counter to the random
  * generator's seed. */
 static void every_second(uint64_t now)
 {
+	static uint32_t seconds;
 	uint64_t passed_ms = (now - second_at + SECOND_US) / 1000; /* at least a second */
 	uint64_t idle = (idle_us - second_idle_us) / passed_ms;
 	busy_permille = idle < 1000 ? 1000 - (uint32_t)idle : 0;
@@ -345,8 +347,10 @@ static void every_second(uint64_t now)
 	second_at = now + SECOND_US;
 	clock_expect_ticks();
 	log_nmis();
-	uint64_t jitter = io_cycles();
-	rng_seed(&rng, &jitter, sizeof jitter);
+	if (seconds++ % SEED_SECONDS == 0) {
+		uint64_t jitter = io_cycles();
+		rng_seed(&rng, &jitter, sizeof jitter);
+	}
 }
 
 /* Polls USB, and goes on with saving on a stick. True when keys may have come, or an answer is
@@ -452,7 +456,7 @@ static bool main_run(uint64_t now)
 	bool did = gw_tick(gw);
 	if (now - polled >= POLL_US && (now - polled >= REST_US || !rcv_rests())) {
 		polled = now;
-		rcv_poll(now);
+		did |= rcv_poll(now); /* a carrier that came has timers */
 	}
 	did |= run_usb(now);
 	if (now >= tlb_at) {

@@ -212,8 +212,9 @@ bool rcv_run(void)
 	return ((got || unsent) && rcv_flush()) || got;
 }
 
-void rcv_poll(uint64_t now_us)
+bool rcv_poll(uint64_t now_us)
 {
+	bool changed = false;
 	lively = came;
 	came = armed = 0;
 	for (uint32_t i = 0; i < gw->n_iface; i++) {
@@ -230,12 +231,14 @@ void rcv_poll(uint64_t now_us)
 		if (nic[i]->carrier.up == iface->carrier)
 			continue;
 		iface->carrier = nic[i]->carrier.up;
+		changed = true;
 		log_line("%s: link %s", iface->name, iface->carrier ? "up" : "down");
 		if (iface->carrier)
 			gw_carrier_up(gw, i);
 		else
 			neigh_flush(gw, i);
 	}
+	return changed;
 }
 
 /* True while the gateway does not know what the driver knows about the carrier: for instance that

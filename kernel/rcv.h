@@ -19,8 +19,8 @@ bool rcv_run(void);
 bool rcv_flush(void);
 
 /* Polls the cards (carrier state, recovery) and updates their filters. To be called
- * every 10 to 100 ms, or 500 ms while rcv_rests. */
-void rcv_poll(uint64_t now_us);
+ * every 10 to 100 ms, or 500 ms while rcv_rests. True when a carrier came or went. */
+bool rcv_poll(uint64_t now_us);
 
 /* Enables the cards' interrupts. True when a card has work, or a carrier has changed, so that the
  * processor must not halt. */

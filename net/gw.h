@@ -87,7 +87,7 @@ struct gw {
 	uint64_t tick_us; /* when the timers that run ten times a second are next due */
 	uint64_t wake_us; /* when gw_tick is next due; see gw_wake_at */
 	/* The same for as long as no frame comes and nobody types: up to half a second later where
-	 * no timer of 100 ms is under way and no neighbour is due before. */
+	 * no timer of 100 ms is under way and no neighbour is to be asked again before. */
 	uint64_t rest_us;
 
 	struct icmp_limit limits[ICMP_LIMIT_KINDS];

@@ -58,6 +58,8 @@ void wheel_set(struct wheel *w, uint32_t i, uint32_t due_us)
 uint32_t wheel_take(struct wheel *w, uint32_t now_us)
 {
 	uint32_t current = now_us >> WHEEL_SHIFT;
+	if (w->n_set == 0) /* there is nothing to find on the way */
+		w->position = current;
 	/* After a long pause, and when the time wraps, every slot is checked once. */
 	uint32_t behind = min_u32(current - w->position, WHEEL_SLOTS);
 	for (w->position = current - behind; w->position != current; w->position++) {

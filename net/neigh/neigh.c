@@ -25,10 +25,8 @@ static uint32_t stamp(struct neigh_table *t)
 
 void neigh_set_state(struct gw *gw, struct neigh *n, enum neigh_state state)
 {
-	if (n->is6 && n->state == NEIGH_ASKING)
-		gw->neigh.n_asking6--;
-	if (n->is6 && state == NEIGH_ASKING)
-		gw->neigh.n_asking6++;
+	gw->neigh.n_asking[n->is6] -= n->state == NEIGH_ASKING;
+	gw->neigh.n_asking[n->is6] += state == NEIGH_ASKING;
 	n->state = (uint8_t)state;
 	uint32_t family = n->is6 ? NEIGH_READY6 : NEIGH_READY4;
 	n->ready = neigh_usable(n) && state != NEIGH_STALE ? (uint16_t)(family | n->iface) : 0;
@@ -176,49 +174,48 @@ static bool has_timer(const struct neigh *n)
 	return n->state != NEIGH_FREE && n->state != NEIGH_STATIC;
 }
 
-static void tick_entry(struct gw *gw, struct neigh *n)
+/* Runs the timer of an entry if its time has come. Gives in how many milliseconds it ends, or
+ * NEIGH_MOST_MS when it has none. */
+static uint32_t tick_entry(struct gw *gw, struct neigh *n)
 {
-	if (!has_timer(n) || !when_come(gw->clock.ms, n->next_ms, NEIGH_MOST_MS))
-		return;
-	if (n->is6) {
+	if (!has_timer(n))
+		return NEIGH_MOST_MS;
+	uint32_t left = when_left(gw->clock.ms, n->next_ms, NEIGH_MOST_MS);
+	if (left != 0)
+		return left;
+	if (n->is6)
 		neigh_tick6(gw, n);
-		return;
-	}
-	neigh_tick4(gw, n);
-}
-
-/* Looks at the entries of a set. True when there is one at least. */
-static bool tick_set(struct gw *gw, struct neigh set[NEIGH_WAYS])
-{
-	bool any = false;
-	for (unsigned w = 0; w < NEIGH_WAYS; w++) {
-		tick_entry(gw, &set[w]);
-		any |= set[w].state != NEIGH_FREE;
-		if (has_timer(&set[w]))
-			neigh_due_in(gw, &set[w],
-			             when_left(gw->clock.ms, set[w].next_ms, NEIGH_MOST_MS));
-	}
-	return any;
+	else
+		neigh_tick4(gw, n);
+	return NEIGH_MOST_MS; /* neigh_due_in has noted a new time */
 }
 
 void neigh_tick(struct gw *gw)
 {
 	struct neigh_table *t = &gw->neigh;
-	if (!when_come(gw->clock.ms, t->due_ms, NEIGH_MOST_MS))
+	uint32_t now = gw->clock.ms, least = NEIGH_MOST_MS;
+	if (!when_come(now, t->due_ms, NEIGH_MOST_MS))
 		return;
-	t->due_ms = gw->clock.ms + NEIGH_MOST_MS;
+	t->due_ms = now + NEIGH_MOST_MS;
 	for (unsigned i = 0; i < ARRAY_SIZE(t->taken); i++)
 		for (uint32_t sets = t->taken[i]; sets; sets &= sets - 1) {
-			uint32_t bit = (uint32_t)__builtin_ctz(sets);
+			uint32_t bit = (uint32_t)__builtin_ctz(sets), any = 0;
 			t->taken[i] &= ~(1u << bit); /* a timer may take an entry */
-			if (tick_set(gw, t->entry[i * 32 + bit]))
-				t->taken[i] |= 1u << bit;
+			struct neigh *set = t->entry[i * 32 + bit];
+			for (struct neigh *n = set; n < set + NEIGH_WAYS; n++) {
+				least = min_u32(least, tick_entry(gw, n));
+				any |= n->state != NEIGH_FREE;
+			}
+			t->taken[i] |= any << bit;
 		}
+	t->due_ms = now + min_u32(least, when_left(now, t->due_ms, NEIGH_MOST_MS));
 }
 
 uint32_t neigh_due_ms(const struct gw *gw)
 {
-	return when_left(gw->clock.ms, gw->neigh.due_ms, NEIGH_MOST_MS);
+	const struct neigh_table *t = &gw->neigh;
+	bool asking = (t->n_asking[0] | t->n_asking[1]) != 0;
+	return asking ? when_left(gw->clock.ms, t->due_ms, NEIGH_MOST_MS) : NEIGH_MOST_MS;
 }
 
 void neigh_flush(struct gw *gw, uint32_t iface)

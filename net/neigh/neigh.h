@@ -47,9 +47,10 @@ bool neigh_answered6(struct gw *gw, uint32_t iface, const ip6 *addr, const mac *
 void neigh_watch4(struct gw *gw, uint32_t iface, ip4 addr);
 void neigh_watch6(struct gw *gw, uint32_t iface, const ip6 *addr);
 
-/* Timers of all entries, about ten times a second. */
+/* Timers of all entries, about ten times a second, or twice in a rest of the machine. */
 void neigh_tick(struct gw *gw);
-/* Gives in how many milliseconds of clock.ms the first timer of an entry may end. */
+/* Gives in how many milliseconds of clock.ms neigh_tick must be called: NEIGH_MOST_MS while no
+ * neighbour is asked for, because all other timers of entries may end half a second late. */
 uint32_t neigh_due_ms(const struct gw *gw);
 
 /* The carrier of an interface was lost: drops the packets that wait there and forgets its learned
@@ -71,7 +72,8 @@ struct neigh *neigh_take(struct gw *gw, struct neigh *set, uint32_t iface);
 void neigh_set_state(struct gw *gw, struct neigh *n, enum neigh_state state);
 
 /* Sets the time of an entry's timer, in `ms` milliseconds, at most NEIGH_MOST_MS. neigh_tick then
- * looks at the table in time; at no other time does it cost anything. */
+ * looks at the table, in a rest up to half a second later; at no other time does it cost anything.
+ */
 void neigh_due_in(struct gw *gw, struct neigh *n, uint32_t ms);
 
 /* Notes the MAC address of an entry and prepares its Ethernet header. */

@@ -11,6 +11,7 @@
 #define ASK_TRIES 3u
 #define FAILED_MS 3000u
 #define PROBE_MS  1000u /* between two requests about an entry in use */
+#define USED_MS   1000u /* how often an entry that must be asked again is checked for use */
 
 static struct neigh *take4(struct gw *gw, uint32_t iface, ip4 addr)
 {
@@ -94,6 +95,7 @@ void neigh_learn4(struct gw *gw, uint32_t iface, ip4 addr, const mac *address, b
 
 void neigh_tick4(struct gw *gw, struct neigh *n)
 {
+	uint32_t age = gw->clock.ms - n->confirmed_ms;
 	switch (n->state) {
 	case NEIGH_ASKING:
 		if (n->tries < ASK_TRIES || neigh_settling(gw, n)) {
@@ -106,13 +108,14 @@ void neigh_tick4(struct gw *gw, struct neigh *n)
 		neigh_drop_parked(gw, n, DROP_NO_NEIGHBOUR);
 		return;
 	case NEIGH_REACHABLE:
-		if (!n->used) {
-			if (gw->clock.ms - n->confirmed_ms >= REACHABLE_MS)
-				neigh_forget(gw, n, DROP_NO_NEIGHBOUR);
-			return;
+		if (n->used) {
+			neigh_set_state(gw, n, NEIGH_PROBING);
+			ask(gw, n, &n->eth.to);
+		} else if (age >= REACHABLE_MS) {
+			neigh_forget(gw, n, DROP_NO_NEIGHBOUR);
+		} else {
+			neigh_due_in(gw, n, min_u32(USED_MS, REACHABLE_MS - age));
 		}
-		neigh_set_state(gw, n, NEIGH_PROBING);
-		ask(gw, n, &n->eth.to);
 		return;
 	case NEIGH_PROBING:
 		if (n->tries >= 2 * ASK_TRIES)

@@ -132,7 +132,7 @@ static struct neigh *start_asking(struct gw *gw, const struct pkt *p, const ip6 
 {
 	if (!may_ask(gw, p, addr))
 		return NULL;
-	if (gw->neigh.n_asking6 >= ASKING_MAX)
+	if (gw->neigh.n_asking[true] >= ASKING_MAX)
 		drop_oldest_question(gw);
 	struct neigh *n = take6(gw, p->out, addr);
 	if (!n)

@@ -58,7 +58,7 @@ struct neigh_hint {
 struct neigh_table {
 	uint32_t mul[4]; /* secret odd multipliers of the hash */
 	uint32_t n_parked;
-	uint32_t n_asking6; /* IPv6 entries being asked for */
+	uint32_t n_asking[2]; /* entries being asked for, of IPv4 and of IPv6 */
 	/* How many new IPv6 neighbours may be asked for, as token buckets (bucket.h): in all, for
 	 * one client that causes it, and for neighbours that were known before. */
 	uint64_t asks_us, asker_us[NEIGH_ASKERS], known_us;

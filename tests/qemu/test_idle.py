@@ -25,7 +25,7 @@ def measure(row: str) -> float:
 
 
 @pytest.mark.parametrize(
-    "row", ["nat", pytest.param("6to4", marks=pytest.mark.long), pytest.param("ivi", marks=pytest.mark.long)]
+    "row", ["nat", *(pytest.param(row, marks=pytest.mark.long) for row in ("6to4", "ivi", "nat64", "dns64"))]
 )
 def test_idle_instructions(row: str) -> None:
     """The profile of some seconds without traffic. A busy host loses ticks, and then the gateway measures its clock

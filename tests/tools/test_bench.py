@@ -10,6 +10,7 @@ import json
 import os
 import subprocess
 import sys
+import threading
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -254,3 +255,36 @@ def test_rows_take_turns_and_one_that_fails_ends(monkeypatch: pytest.MonkeyPatch
     said = [(one["row"], one["run"], one["void"]) for one in json.loads(out.read_text(encoding="utf-8"))]
     assert said == [("ivi", 0, "no start"), ("nat", 0, ""), ("wire", 0, ""), ("nat", 1, "FileNotFoundError"),
                     ("wire", 1, ""), ("wire", 2, "")]
+
+
+@pytest.mark.parametrize("side", ["lan", "wan"])
+def test_another_guest_of_a_row_has_its_own_sockets(tmp_path: Path, side: str) -> None:
+    """The generator stays connected to the first guest that it meets."""
+    setup = guest.Setup("e1000", "dgram", tmp_path / "image", {}, (0, 1))
+    one = guest.Guest(guest.ROWS["wire"], setup, tmp_path)
+    for end in ("gen", "qemu"):
+        assert one.another().socket(side, end) != one.socket(side, end)
+    assert one.another().socket(side, "qemu").parent.is_dir()
+
+
+def test_guests_rest_side_by_side_and_one_that_fails_ends(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    slept: list[float] = []
+    both = threading.Barrier(2, timeout=10)
+
+    class Quiet(measure.Session):
+        def __init__(self, row: str) -> None:
+            self.guest = guest.Guest(guest.ROWS[row], setup, tmp_path)
+
+        def measure_idle(self, run: int, seconds: float) -> None:
+            assert (slept, run, seconds) == ([measure.SETTLE_S], 2, 2.0)
+            both.wait()
+            if self.guest.row.name == "nat":
+                raise measure.loadgen.LoadError("gone")
+
+    monkeypatch.setattr(measure.time, "sleep", slept.append)
+    setup = guest.Setup("e1000", "dgram", tmp_path / "image", {}, (0, 1))
+    one = measure.Pass(setup, [], [], runs=3, seconds=1, nic="e1000")
+    sessions: list[measure.Session] = [Quiet("nat"), Quiet("wire")]
+    failures: dict[str, str] = {}
+    assert one._rest(sessions, 2, failures) == sessions[1:]
+    assert failures == {"e1000 nat": "gone"}

@@ -143,8 +143,12 @@ class Guest:
         return self.folder / f"{self.row.name}-count"
 
     def another(self) -> Guest:
-        """A guest like this one that was not started."""
-        return Guest(self.row, self.setup, self.folder, self.taps, self.wan, self.words)
+        """A guest like this one that was not started, for its start alone. Its sockets are its own, and nothing listens
+        there. A generator that has connected to one guest gets no frames from the next one at the same place until it
+        sends, and a host of the WAN only answers."""
+        folder = self.folder / "another"
+        folder.mkdir(exist_ok=True)
+        return Guest(self.row, self.setup, folder, self.taps, self.wan, self.words)
 
     # ---- the command ----
 

@@ -89,24 +89,29 @@ static void a_rest_ends_for_timers(void)
 	CHECK_EQ(gw->wake_us, 20100000);
 	CHECK_EQ(gw->rest_us, 20500000);
 	struct neigh *n = &gw->neigh.entry[0][0];
-	neigh_due_in(gw, n, 5000);
+	neigh_set_state(gw, n, NEIGH_DELAY);
+	neigh_due_in(gw, n, 600);
 	turn(20500000);
-	CHECK_EQ(gw->rest_us, 21000000);
+	CHECK_EQ(gw->rest_us, 21000000); /* nobody waits for it */
+	neigh_set_state(gw, n, NEIGH_ASKING);
+	neigh_due_in(gw, n, 5000);
+	turn(21000000);
+	CHECK_EQ(gw->rest_us, 21500000);
 	neigh_due_in(gw, n, 300);
-	turn(20600000);
-	CHECK_EQ(gw->rest_us, 20800000); /* when it is due, and not before */
+	turn(21100000);
+	CHECK_EQ(gw->rest_us, 21300000); /* when it is due, and not before */
 	neigh_due_in(gw, n, 400000);     /* no later: another entry may be due */
-	turn(20700000);
-	CHECK_EQ(gw->rest_us, 20800000);
-	turn(20800000); /* now the table has been looked at */
+	turn(21200000);
 	CHECK_EQ(gw->rest_us, 21300000);
+	turn(21300000); /* now the table has been looked at */
+	CHECK_EQ(gw->rest_us, 21800000);
 	gw->neigh.due_ms = gw->clock.ms + 130; /* between two ticks */
-	turn(20810000);
-	CHECK_EQ(gw->rest_us, 21000000);
+	turn(21310000);
+	CHECK_EQ(gw->rest_us, 21500000);
 	gw->dhcp.state = DHCP_SELECTING;
 	gw->dhcp.due_us = UINT64_MAX;
-	turn(21300000);
-	CHECK_EQ(gw->rest_us, 21400000);
+	turn(21800000);
+	CHECK_EQ(gw->rest_us, 21900000);
 }
 
 static void the_application_ends_a_rest(void)

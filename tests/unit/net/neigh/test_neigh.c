@@ -66,7 +66,7 @@ static struct neigh *find(uint32_t addr)
 /* The counts of parked packets agree with each other and keep to their limits. */
 static void check_bounds(void)
 {
-	uint32_t parked = 0;
+	uint32_t parked = 0, asking = 0;
 	for (unsigned s = 0; s < NEIGH_SETS; s++)
 		for (unsigned w = 0; w < NEIGH_WAYS; w++) {
 			const struct neigh *n = &rig.gw.neigh.entry[s][w];
@@ -79,7 +79,9 @@ static void check_bounds(void)
 			CHECK(chain <= NEIGH_PARKED);
 			CHECK(chain == 0 || n->state == NEIGH_ASKING);
 			parked += chain;
+			asking += n->state == NEIGH_ASKING;
 		}
+	CHECK_EQ(asking, rig.gw.neigh.n_asking[false]);
 	CHECK_EQ(parked, rig.gw.neigh.n_parked);
 	CHECK_EQ(parked, rig.pool.kept);
 	CHECK_EQ(rig.pool.n_free + parked, rig.free_at_start);
@@ -169,6 +171,22 @@ static void a_set_of_fixed_entries_is_full(void)
 	check_bounds();
 }
 
+/* An entry that was not in use when it was to be asked again is asked soon after it is used. */
+static void used_late(void)
+{
+	start("");
+	learn(0x0a000050, 1, true);
+	rig_advance(&rig, 55000000);
+	CHECK_EQ(n_questions, 0);
+	send(0x0a000050);
+	rig_advance(&rig, 1100000);
+	CHECK_EQ(n_questions, 1);
+	CHECK(find(0x0a000050) && neigh_usable(find(0x0a000050)));
+	learn(0x0a000060, 1, true);
+	rig_advance(&rig, 60200000);
+	CHECK(find(0x0a000060) == NULL); /* never used */
+}
+
 /* After a tick that comes very late, requests do not come in a burst. */
 static void late_turn(void)
 {
@@ -228,6 +246,7 @@ int main(void)
 	TEST(in_use_outlives_the_idle);
 	TEST(questions_do_not_push_out_who_is_known);
 	TEST(a_set_of_fixed_entries_is_full);
+	TEST(used_late);
 	TEST(late_turn);
 	TEST(ports_are_apart);
 	TEST(hosts_are_found_in_a_scan);

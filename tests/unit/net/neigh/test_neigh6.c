@@ -110,7 +110,7 @@ static void check_bounds(void)
 		}
 	CHECK_EQ(parked, rig.gw.neigh.n_parked);
 	CHECK_EQ(parked, rig.pool.kept);
-	CHECK_EQ(asking, rig.gw.neigh.n_asking6);
+	CHECK_EQ(asking, rig.gw.neigh.n_asking[true]);
 	CHECK_EQ(rig.pool.n_free + parked, rig.free_at_start);
 	CHECK(parked <= NEIGH_PARKED_ALL && asking <= 256);
 }
