@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 import contextlib
+import dataclasses
 import itertools
 import re
 import sys
@@ -362,11 +363,15 @@ def test_table_v_measures_what_the_page_shows(monkeypatch: pytest.MonkeyPatch) -
     monkeypatch.setattr(hosted.bulk, "transfer", transfer)
     figures: list[Figure] = []
     here = hosted.Place("V-tcp", lab, net, [None], 0, figures, "nat", lambda: None)  # type: ignore[arg-type, list-item]
-    hosted.tcp_by_size(here, EFFORTS["quick"])
+    hosted.tcp_by_size(here, dataclasses.replace(EFFORTS["quick"], name="not so quick"))
     shown = [one.what for one in COMPARISONS if one.part == "V-tcp"]
     assert list(dict.fromkeys(one.what for one in figures)) == shown
     assert [(one.value, one.void) for one in figures if one.what == shown[0]] == [(800, "")] * 3
     assert all(one.void == "no tbf" for one in figures if one.what == shown[1])
+    figures.clear()
+    speeds = iter([hosted.bulk.Transfer(0.1, 1.0, 0.0)] * 9)
+    hosted.tcp_by_size(here, EFFORTS["quick"])
+    assert {one.what for one in figures} == {shown[0]}  # a quick run has no links of 100 Mbit/s
 
 
 def test_internal_timings_beside_the_papers() -> None:

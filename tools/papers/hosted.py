@@ -191,8 +191,8 @@ def tcp_by_size(here: Place, effort: Effort) -> None:
     for run in range(effort.runs):
         for size in effort.points(TCP_SIZES):
             words = ["--parallel", "16", "--set-mss", str(int(size) - IP_AND_TCP)]
-            links = {"TCP, Mbit/s": contextlib.nullcontext(), TCP_LIMITED: limited(here.lab)}
-            for what, kind in links.items():
+            links = (("TCP, Mbit/s", contextlib.nullcontext()), (TCP_LIMITED, limited(here.lab)))
+            for what, kind in effort.first(links, 1):
                 try:
                     with kind:
                         moved = bulk.transfer(here.net, here.gateways[0], seconds, words)
@@ -412,6 +412,7 @@ class Part:
     """The rows of a part, and what is measured in the place of each."""
 
     rows: tuple[str, ...]
+    few: int | None = None  # so many with --quick; None: all
 
     def measure(self, name: str, here: Place, effort: Effort) -> None:
         if name == "V-tcp":
@@ -443,7 +444,7 @@ PARTS = {
     "VIII": Part(("6to4", "linux-sit")),
     "X": Part(("6to4", "linux-sit")),
     "XII": Part(("6to4", "linux-sit")),
-    "apart": Part(apart.NAMES),
+    "apart": Part(apart.NAMES, 4),
     "DNS-hosts": Part(names.ROWS),
 }
 
@@ -473,7 +474,7 @@ def main() -> int:
         fresh.rename(options.out)
 
     effort = EFFORTS[options.effort]
-    for row in part.rows:
+    for row in effort.first(part.rows, part.few):
         print(f"papers: {options.part}: {row}", file=sys.stderr)
         try:
             if options.part == "DNS-hosts":

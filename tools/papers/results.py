@@ -14,10 +14,12 @@ import json
 import math
 import statistics
 import time
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeVar
+
+T = TypeVar("T")
 
 
 @dataclass(frozen=True)
@@ -45,6 +47,10 @@ class Effort:
     points_most: int = 0  # of a table, about; 0: all
     every_most: int = 3  # of the points of a table at least each one with this distance is measured
     minor_runs: int = 1  # repetitions of what RFC 8219 has besides throughput and delays
+
+    def first(self, values: Sequence[T], few: int | None) -> Sequence[T]:
+        """These; with --quick the first few of them."""
+        return values[:few] if self.name == "quick" else values
 
     @property
     def brief(self) -> float:

@@ -178,7 +178,8 @@ def rfc9693(bench: Bench) -> list[Figure]:
     """New connections a second, and how many the table holds. The table is emptied, by a new start of the guest, before
     it is full. Tear-down: Baregate has no command for it, and a Linux guest no console."""
     figures, add = collector("9693")
-    for pair in (("nat", "linux-nat"), ("nat64", "linux-nat64")):
+    wanted = [pair for pair in (("nat", "linux-nat"), ("nat64", "linux-nat64")) if bench.wanted(pair)]
+    for pair in bench.effort.first(wanted, 1):
         for row in bench.wanted(pair):
             print(f"papers: 9693: {row}", file=sys.stderr)
             with contextlib.ExitStack() as stack:
