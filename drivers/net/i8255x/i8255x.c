@@ -389,7 +389,8 @@ static bool i8255x_arm(struct nic *nic)
 			i8255x_rx_kick(x);
 		io_rmb();
 	}
-	return x_rx_waiting(x) || tx_waiting(x);
+	/* poll() repeats a resume that the card has not accepted. */
+	return x_rx_waiting(x) || tx_waiting(x) || (x->cu_owed && !x->broken);
 }
 
 /* --- probe ------------------------------------------------------------------------------- */

@@ -270,15 +270,19 @@ static void ne2k_poll(struct nic *nic, uint64_t now_us)
 		restart(c, "did not finish its reset");
 }
 
-/* The causes are enabled all the time, and stay until rx() takes the frames. */
+/* The causes are enabled all the time, and stay until rx() takes the frames; that a frame was sent
+ * is one while others wait, because the card sends no frame by itself. */
 static bool ne2k_arm(struct nic *nic)
 {
 	struct ne2k *c = card(nic);
-	if (c->broken || c->overflow || c->wrong)
-		return c->draining && !c->wrong; /* rx(), or poll(), goes on */
+	if (c->broken || c->wrong)
+		return false;
+	if (c->overflow)
+		return true; /* the card receives nothing until poll() and rx() have handled it */
 	tx_reclaim(c);
-	if (UNLIKELY(c->tx_refused != c->tx_wake)) {
-		c->tx_wake = c->tx_refused;
+	bool wake = c->tx_refused || c->tx_tail - c->tx_head > 1;
+	if (UNLIKELY(wake != c->tx_wake)) {
+		c->tx_wake = wake;
 		ne2k_hw_mask(c);
 	}
 	return c->more || ne_get(c, NE_ISR) & (ISR_RX | ISR_FULL) ||
