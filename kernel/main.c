@@ -37,8 +37,8 @@
 #define POOL_SPARE   1024u  /* packets beside those in the receive rings */
 #define MAIN_US      1000u  /* how often MAIN runs under load */
 #define POLL_US      10000u /* shortest time between two runs of the parts that poll */
-/* The same where nothing moves. Less than the half second of gw->rest_us, so that both are due
- * together. */
+/* The same where nothing moves. Less than the half second of gw->rest_us, at which all parts then
+ * have their turn. */
 #define REST_US      490000u
 #define TLB_US       100000u
 #define IDLE_US      100000u /* the longest halt, where something moves */
@@ -423,7 +423,8 @@ static bool follow_ready(void)
 static uint64_t next_due(uint64_t now)
 {
 	uint64_t at = now + IDLE_US, console = console_due_us();
-	if (rests && rcv_rests())
+	bool resting = rests && rcv_rests();
+	if (resting)
 		at = gw->rest_us;
 	else if (gw->wake_us < at)
 		at = gw->wake_us;
@@ -432,7 +433,8 @@ static uint64_t next_due(uint64_t now)
 		at = usb_at;
 	if (rcv_needs_ticks() && polled + POLL_US < at)
 		at = polled + POLL_US;
-	if (people_at < at)
+	if (people_at < at &&
+	    (!resting || people_wait())) /* else they have their turn with the rest */
 		at = people_at;
 	return at;
 }

@@ -148,8 +148,9 @@ static void tick_iface(struct gw *gw, uint32_t i)
 	struct {
 		struct mld2_report head;
 		struct mld2_record record[MLD_GROUPS];
-	} m = {.head = {.type = ICMP6_MLD2_REPORT}};
+	} m; /* of the records as many bytes count as are written */
 	uint32_t n = 0;
+	m.head = (struct mld2_report){.type = ICMP6_MLD2_REPORT};
 	if (iface->mld_v1 && when_come(gw->clock.ms, iface->mld_v1_ms, OLD_ASKER_MS))
 		iface->mld_v1 = false;
 	/* Backwards, because the last group moves to the place of a removed one. */

@@ -23,7 +23,7 @@ import loadgen
 
 # A guest that executes more than this in a second without traffic spins: it gets no figure.
 IDLE_INSTRUCTIONS = 2_000_000
-SETTLE_S = 7  # after load: a neighbour is asked five seconds after its last packet (RFC 4861, section 10)
+SETTLE_S = 7  # a neighbour is asked five seconds after the first packet (RFC 4861, section 10)
 # Share of the packets at which the generator had nothing in flight, at full load.
 EMPTY_SHARE = 0.01
 
@@ -525,9 +525,9 @@ class Pass:
                 self._start(row, folder, generator, sessions, failures)
             time.sleep(3)  # QEMU's e1000 receives nothing for a second after a write to RCTL
             alive = [s for s in sessions if self._try(s, s.settle, failures)]
+            if self.start:
+                alive = self._rest(alive, failures)
             for run in range(self.runs):
-                if self.start:
-                    alive = self._rest(alive, run, failures)
                 self._round(alive, run, failures)
             for session in [one for one in alive if one.guest.row.path in self.new_flows]:
                 print(f"bench: {self.nic} {session.guest.row.name}: new flows", file=sys.stderr)
@@ -542,13 +542,17 @@ class Pass:
                 session.stop()
         return [sample for s in sessions for sample in s.samples], failures
 
-    def _rest(self, sessions: list[Session], run: int, failures: dict[str, str]) -> list[Session]:
-        """Measures all guests at once while nothing comes: they cost each other nothing then. Gives those that did not
-        fail."""
+    def _rest(self, sessions: list[Session], failures: dict[str, str]) -> list[Session]:
+        """Measures all guests at once while nothing comes, before any load: they cost each other nothing then. Gives
+        those that did not fail."""
         time.sleep(SETTLE_S)
 
+        def all_runs(one: Session) -> None:
+            for run in range(self.runs):
+                one.measure_idle(run, min(4.0, self.seconds * 2))
+
         def measured(one: Session) -> bool:
-            return self._try(one, lambda: one.measure_idle(run, min(4.0, self.seconds * 2)), failures)
+            return self._try(one, lambda: all_runs(one), failures)
 
         with ThreadPoolExecutor(max(1, len(sessions))) as together:
             good = list(together.map(measured, sessions))
