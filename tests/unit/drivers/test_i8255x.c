@@ -131,6 +131,22 @@ static void lockup(void)
 	suite = &kinds[0];
 }
 
+/* A resume that the card does not accept is repeated by poll(), which a halt must not delay. */
+static void resume_owed(void)
+{
+	struct card *c = suite_begin();
+	unsigned before = c->sent;
+	model[0].busy = c->reset_stuck = true; /* the command before stays */
+	CHECK_EQ(suite_send(1, 100, 0), 1);
+	CHECK_EQ(c->sent, before);
+	CHECK(suite_nic->ops->arm(suite_nic));
+	c->reset_stuck = false;
+	suite_wait_ms(20);
+	CHECK(suite_sent(before, 100, 0));
+	CHECK(!suite_nic->ops->arm(suite_nic));
+	suite_end();
+}
+
 /* Boards that stand by get a command before each resume. */
 static void standby(void)
 {
@@ -158,6 +174,7 @@ int main(void)
 	TEST(modes);
 	TEST(phys);
 	TEST(lockup);
+	TEST(resume_owed);
 	TEST(standby);
 	return tap_done();
 }
