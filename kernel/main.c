@@ -44,7 +44,7 @@
 #define IDLE_US      100000u /* the longest halt, where something moves */
 #define TICKS_MOST   12u     /* in one halt */
 #define SECOND_US    1000000u
-#define SEED_SECONDS 16u
+#define SEED_SECONDS 16u /* a seed costs as much as a tenth of what an idle second does */
 #define MENU_ITEMS   16u
 #define PAUSE_BURSTS 32u /* at most, in a pause of MAIN */
 
