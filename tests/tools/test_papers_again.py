@@ -210,6 +210,20 @@ def test_new_connections_are_never_opened_twice_and_fit_into_the_table() -> None
     assert meetings == gateway.emptied + 1
 
 
+@pytest.mark.parametrize(("effort", "rows", "measured"), [
+    ("quick", (), ["nat", "linux-nat"]),
+    ("quick", ("nat64",), ["nat64"]),
+    ("default", (), ["nat", "linux-nat", "nat64", "linux-nat64"]),
+])  # fmt: skip
+def test_a_quick_run_has_the_first_wanted_pair_of_rfc_9693(
+    monkeypatch: pytest.MonkeyPatch, effort: str, rows: tuple[str, ...], measured: list[str]
+) -> None:
+    seen: list[str] = []
+    monkeypatch.setattr(rfc, "_connections", lambda place, *_: seen.append(place.row))
+    bench = generated.Bench(EFFORTS[effort], Path(), Path(), lambda role: None, (0, 1), None, rows)  # type: ignore[arg-type, return-value]
+    assert rfc.rfc9693(bench) == [] and seen == measured
+
+
 def test_a_box_is_asked_for_few_connections() -> None:
     gateway = Gateway(20_000)
     flows = procedures.NewFlows(gateway, gateway.empty, 180_000, 4000)  # type: ignore[arg-type]

@@ -278,6 +278,14 @@ def test_rates_do_not_count_when_the_tester_is_too_slow(monkeypatch: pytest.Monk
     assert len(said) == 4 and "all answered by cached share, questions/s 100" in said  # few shares
 
 
+def test_a_quick_run_has_no_two_systems_in_two_boxes() -> None:
+    part = hosted.PARTS["apart"]
+    assert not {"linux_bare", "bare_linux"} & {*EFFORTS["quick"].first(part.rows, part.few)}
+    for effort, name in (("default", "apart"), ("quick", "VI")):
+        each = hosted.PARTS[name]
+        assert EFFORTS[effort].first(each.rows, each.few) == each.rows
+
+
 def test_memory() -> None:
     line = "1.0 gateway starts; its tables use 900 KB"
     assert "its tables use %u KB" in (ROOT / "kernel" / "main.c").read_text(encoding="utf-8")
