@@ -243,6 +243,11 @@ ALWAYS_INLINE void flow_fix_partial(const struct flow_packet *f, uint16_t delta)
 	store16(field, csum_plus(load16(field), delta));
 }
 
+/* The other place, in an array, of what has one place at this entry of it. What is noted takes its
+ * first place, and what was there moves to the other one, so that two pairs with the same places
+ * are both found. A free entry does not move: it would erase a pair that is in the other place. */
+#define flow_other(table, entry) (&(table)[((entry) - (table)) ^ 1])
+
 /* An entry of a table, by an address that the compiler takes as it is. Else it computes the address
  * again wherever the entry is read, and copies words of the packet that the hash has read, to
  * compare the copies. */
@@ -303,15 +308,18 @@ static inline uint32_t flow_mix(uint32_t a)
 	return a << 8 | a >> 24;
 }
 
-/* The place of a pair of raw IPv4 addresses in a table; it may hold another pair. */
+/* The first of the two places that a pair of raw IPv4 addresses may have in a table (flow_other).
+ * The second multiplication is there because equal steps between addresses are equal steps of the
+ * sum: with a few keys they are so small that most pairs would share their places. */
 static inline uint32_t flow_hash4(const struct flow_key *k, uint32_t from, uint32_t to)
 {
-	return (flow_mix(from) * k->mul[0] + flow_mix(to) * k->mul[1]) >> (32 - FLOW_BITS);
+	uint32_t h = flow_mix(from) * k->mul[0] + flow_mix(to) * k->mul[1];
+	return ((h ^ h >> 15) * 0x85ebca6bu) >> (32 - FLOW_BITS); /* from MurmurHash3 */
 }
 
-/* The place of a pair of IPv6 addresses in a table; it may hold another pair. The sum of the words
- * is enough of a hash: addresses of hosts differ in few places, and a host that causes collisions
- * on purpose only sends its own packets to the slow path. */
+/* The first of the two places of a pair of IPv6 addresses (flow_other). The sum of the words is
+ * enough of a hash: addresses of hosts differ in few places, and a host that causes collisions on
+ * purpose costs others no more than the slow path. */
 static inline uint32_t flow_hash6(const struct flow_key *k, const ip6 *from, const ip6 *to)
 {
 	return flow_hash4(k, ip6_word(from, 1) + ip6_word(from, 2) + ip6_word(from, 3),

@@ -21,10 +21,23 @@ void xlat_cache_set_up(struct gw *gw, struct xlat_cache *t)
 	forget_all(gw, t);
 }
 
+ALWAYS_INLINE bool is_pair46(const struct xlat_pair46 *k, uint32_t from, uint32_t to)
+{
+	return k->from == from && k->to == to;
+}
+
+ALWAYS_INLINE bool is_pair64(const struct xlat_pair64 *k, const ip6 *from, const ip6 *to)
+{
+	return ip6_eq(&k->from6, from) && ip6_eq(&k->to6, to);
+}
+
 void xlat_cache_note46(struct gw *gw, struct translator *v, const struct pkt *p, uint32_t from,
                        uint32_t to, const struct xlat46 *x)
 {
-	*xlat_pair46(v->cache, from, to) = (struct xlat_pair46){
+	struct xlat_pair46 *k = xlat_pair46(v->cache, from, to);
+	if (!is_pair46(k, from, to) && !is_pair46(k, 0, 0))
+		*flow_other(v->cache->at46, k) = *k;
+	*k = (struct xlat_pair46){
 	        .from = from,
 	        .to = to,
 	        .next = neigh_no_hint(&gw->neigh, p->hop),
@@ -38,7 +51,10 @@ void xlat_cache_note46(struct gw *gw, struct translator *v, const struct pkt *p,
 void xlat_cache_note64(struct gw *gw, struct translator *v, const struct pkt *p, const ip6 *from,
                        const ip6 *to, const struct xlat64 *x)
 {
-	*xlat_pair64(v->cache, from, to) = (struct xlat_pair64){
+	struct xlat_pair64 *k = xlat_pair64(v->cache, from, to);
+	if (!is_pair64(k, from, to) && (k->from | k->to))
+		*flow_other(v->cache->at64, k) = *k;
+	*k = (struct xlat_pair64){
 	        .from6 = *from,
 	        .to6 = *to,
 	        .from = x->from,
@@ -84,12 +100,32 @@ ALWAYS_INLINE bool stays_whole(const struct translator *v, const struct flow_pac
 	       be16_raw(f->h4->frag) & swap16(IP4_DF);
 }
 
+/* The entry of a pair; NULL if there is none. */
+ALWAYS_INLINE struct xlat_pair46 *known46(struct xlat_cache *t, uint32_t from, uint32_t to)
+{
+	struct xlat_pair46 *k = flow_entry(xlat_pair46(t, from, to));
+	if (LIKELY(is_pair46(k, from, to)))
+		return k;
+	k = flow_other(t->at46, k);
+	return is_pair46(k, from, to) ? k : NULL;
+}
+
+/* The entry of a pair; NULL if there is none. */
+ALWAYS_INLINE struct xlat_pair64 *known64(struct xlat_cache *t, const ip6 *from, const ip6 *to)
+{
+	struct xlat_pair64 *k = flow_entry(xlat_pair64(t, from, to));
+	if (LIKELY(is_pair64(k, from, to)))
+		return k;
+	k = flow_other(t->at64, k);
+	return is_pair64(k, from, to) ? k : NULL;
+}
+
 ALWAYS_INLINE void *find46(struct gw *gw, struct flow_packet *f, struct flow_exit *to)
 {
 	struct translator *v = gw->state;
 	uint32_t from = ip4_raw(f->h4->from), dest = ip4_raw(f->h4->to);
-	struct xlat_pair46 *k = flow_entry(xlat_pair46(v->cache, from, dest));
-	if (UNLIKELY(k->from != from || k->to != dest || !stays_whole(v, f) || !has_sum(v, f)))
+	struct xlat_pair46 *k = known46(v->cache, from, dest);
+	if (UNLIKELY(!k || !stays_whole(v, f) || !has_sum(v, f)))
 		return NULL;
 	*to = (struct flow_exit){.iface = k->iface, .to = &k->to6, .hint = &k->next};
 	return k;
@@ -121,9 +157,8 @@ ALWAYS_INLINE void *find64(struct gw *gw, struct flow_packet *f, struct flow_exi
 {
 	struct translator *v = gw->state;
 	const struct ip6_hdr *h = f->h6;
-	struct xlat_pair64 *k = flow_entry(xlat_pair64(v->cache, &h->from, &h->to));
-	if (UNLIKELY(!ip6_eq(&k->from6, &h->from) || !ip6_eq(&k->to6, &h->to) ||
-	             k->iface != f->p->iface || !has_sum(v, f)) ||
+	struct xlat_pair64 *k = known64(v->cache, &h->from, &h->to);
+	if (UNLIKELY(!k || k->iface != f->p->iface || !has_sum(v, f)) ||
 	    (f->partial && UNLIKELY(f->n + IP4_MIN > 0xffff))) /* no IPv4 packet has so many */
 		return NULL;
 	*to = (struct flow_exit){.iface = IF_WAN, .hint = &k->next};

@@ -38,13 +38,13 @@ struct xlat_cache {
 /* Draws the keys, and empties the tables. */
 void xlat_cache_set_up(struct gw *gw, struct xlat_cache *t);
 
-/* The place of a pair of raw IPv4 addresses in the table; it may hold another pair. */
+/* The first place of a pair of raw IPv4 addresses in the table (flow_other). */
 static inline struct xlat_pair46 *xlat_pair46(struct xlat_cache *t, uint32_t from, uint32_t to)
 {
 	return &t->at46[flow_hash4(&t->key46, from, to)];
 }
 
-/* The place of a pair of IPv6 addresses in the table; it may hold another pair. */
+/* The first place of a pair of IPv6 addresses in the table (flow_other). */
 static inline struct xlat_pair64 *xlat_pair64(struct xlat_cache *t, const ip6 *from, const ip6 *to)
 {
 	return &t->at64[flow_hash6(&t->key64, from, to)];

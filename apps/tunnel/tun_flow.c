@@ -30,6 +30,7 @@ bool tun_flow_init(struct gw *gw, struct tun *t)
 	return true;
 }
 
+/* The first place of a pair of addresses (flow_other). */
 static inline struct tun_flow *place(struct tun_flows *t, unsigned direction,
                                      const struct ip6_hdr *h)
 {
@@ -43,16 +44,30 @@ static __attribute__((noinline)) void forget_stale(const struct gw *gw)
 		memset(t->at, 0, sizeof t->at);
 }
 
+static inline bool is_flow(const struct tun_flow *e, const struct ip6_hdr *h)
+{
+	return e->end != 0 && ip6_eq(&e->from, &h->from) && ip6_eq(&e->to, &h->to);
+}
+
+static void note(struct tun_flows *t, unsigned direction, const struct ip6_hdr *h,
+                 struct tun_flow flow)
+{
+	struct tun_flow *e = place(t, direction, h);
+	if (!is_flow(e, h) && e->end != 0)
+		*flow_other(t->at[direction], e) = *e;
+	*e = flow;
+}
+
 void tun_flow_note_out(struct tun *t, const struct pkt *p, uint32_t end, uint32_t hop)
 {
 	const struct ip6_hdr *h = ip6_header(p);
-	*place(t->flows, OUT, h) = (struct tun_flow){h->from, h->to, end, hop, p->iface};
+	note(t->flows, OUT, h, (struct tun_flow){h->from, h->to, end, hop, p->iface});
 }
 
 void tun_flow_note_in(struct tun *t, const struct pkt *p, uint32_t end)
 {
 	const struct ip6_hdr *h = ip6_header(p);
-	*place(t->flows, IN, h) = (struct tun_flow){h->from, h->to, end, p->hop, p->out};
+	note(t->flows, IN, h, (struct tun_flow){h->from, h->to, end, p->hop, p->out});
 }
 
 /* True when nothing but its addresses decides about an inner packet. */
@@ -61,17 +76,23 @@ static inline bool is_usual(const struct tun *t, const struct flow_packet *f)
 	return ip6_is_plain[*f->proto] && LIKELY(!t->mss || !flow_has_mss(f));
 }
 
-static inline bool is_flow(const struct tun_flow *e, const struct ip6_hdr *h)
+/* The entry of a packet; NULL if there is none. */
+ALWAYS_INLINE struct tun_flow *known(struct tun_flows *t, unsigned direction,
+                                     const struct ip6_hdr *h)
 {
-	return e->end != 0 && ip6_eq(&e->from, &h->from) && ip6_eq(&e->to, &h->to);
+	struct tun_flow *e = place(t, direction, h);
+	if (LIKELY(is_flow(e, h)))
+		return e;
+	e = flow_other(t->at[direction], e);
+	return is_flow(e, h) ? e : NULL;
 }
 
 ALWAYS_INLINE void *find_out(struct gw *gw, struct flow_packet *f, struct flow_exit *to)
 {
 	struct tun *t = tun_of(gw);
-	struct tun_flow *e = place(t->flows, OUT, f->h6);
-	if (UNLIKELY(!is_flow(e, f->h6) || e->iface != f->p->iface || !is_usual(t, f) ||
-	             t->n_soft || f->n + IP6_MIN > gw->app_mtu))
+	struct tun_flow *e = known(t->flows, OUT, f->h6);
+	if (UNLIKELY(!e || e->iface != f->p->iface || !is_usual(t, f) || t->n_soft ||
+	             f->n + IP6_MIN > gw->app_mtu))
 		return NULL;
 	*to = (struct flow_exit){.iface = IF_WAN, .hop = e->hop};
 	return e;
@@ -95,9 +116,9 @@ ALWAYS_INLINE void *find_in(struct gw *gw, struct flow_packet *f, struct flow_ex
 	if (*f->proto != PROTO_IP6 || ip4_raw(outer->to) != t->outer || f->n < IP6_MIN ||
 	    !flow_inner6(f, f->l4, f->n))
 		return NULL;
-	struct tun_flow *e = place(t->flows, IN, f->h6);
+	struct tun_flow *e = known(t->flows, IN, f->h6);
 	uint8_t ecn = outer->tos & 3;
-	if (UNLIKELY(!is_flow(e, f->h6) || e->end != ip4_raw(outer->from) || !is_usual(t, f) ||
+	if (UNLIKELY(!e || e->end != ip4_raw(outer->from) || !is_usual(t, f) ||
 	             (ecn && ecn != (f->h6->first.b[1] >> 4 & 3))))
 		return NULL;
 	*to = (struct flow_exit){.iface = e->iface, .hop = e->hop, .to = &e->to};
