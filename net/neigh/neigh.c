@@ -169,16 +169,11 @@ bool neigh_settling(const struct gw *gw, const struct neigh *n)
 	return gw->clock.us - gw->iface[n->iface].up_us < SETTLE_US;
 }
 
-static bool has_timer(const struct neigh *n)
-{
-	return n->state != NEIGH_FREE && n->state != NEIGH_STATIC;
-}
-
 /* Runs the timer of an entry if its time has come. Gives in how many milliseconds it ends, or
  * NEIGH_MOST_MS when it has none. */
 static uint32_t tick_entry(struct gw *gw, struct neigh *n)
 {
-	if (!has_timer(n))
+	if (n->state == NEIGH_FREE || n->state == NEIGH_STATIC)
 		return NEIGH_MOST_MS;
 	uint32_t left = when_left(gw->clock.ms, n->next_ms, NEIGH_MOST_MS);
 	if (left != 0)

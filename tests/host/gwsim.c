@@ -3,7 +3,7 @@
  *
  *   reset SEED                 a new gateway: nothing configured, time 0
  *   option NAME VALUE          before start: packets, memory, now (seconds), slow-path (on: see
- *                              rig_slow_path)
+ *                              rig_slow_path), rests (on: see rig_advance)
  *   config LINE                one line of gateway.conf
  *   start APP                  the carriers come up, announcements go out
  *   rx INTERFACE HEX           a frame comes in; INTERFACE is lan or wan
@@ -24,6 +24,7 @@
  *   change WORDS               an address or a route, as the console commands `address` and `route`
  *   apply LINE;LINE...         the keys that count at once get the values of this configuration
  *   capture [WORDS]            the packets that are kept, as the console command
+ *   turns                      how often there were ticks
  *   slow                       the number of frames that the fast path did not take
  *   check                      error if the tables of the NAT are inconsistent
  *   batch N                    N command lines follow; all are read before the first runs
@@ -112,7 +113,7 @@ static void reset(uint32_t seed)
 	seed_now = seed;
 	option_packets = 512;
 	rig.in_rings = 0;
-	rig.large = false;
+	rig.large = rig.rests = false;
 	option_memory = 30u << 20;
 	option_now_us = 0;
 	option_slow_path = false;
@@ -230,6 +231,8 @@ static void do_option(char *rest)
 		rig.in_rings = (uint32_t)strtoul(value, NULL, 10);
 	else if (strcmp(name, "large") == 0)
 		rig.large = strcmp(value, "on") == 0;
+	else if (strcmp(name, "rests") == 0)
+		rig.rests = strcmp(value, "on") == 0;
 	else if (strcmp(name, "memory") == 0)
 		option_memory = strtoul(value, NULL, 10);
 	else if (strcmp(name, "slow-path") == 0)
@@ -446,6 +449,8 @@ static void run(char *line)
 		do_link(rest);
 	} else if (strcmp(command, "card") == 0) {
 		do_card(rest);
+	} else if (strcmp(command, "turns") == 0) {
+		printf("%u\n", rig.n_turns);
 	} else if (strcmp(command, "slow") == 0) {
 		printf("%llu\n", (unsigned long long)n_slow);
 	} else if (strcmp(command, "check") == 0) {

@@ -39,6 +39,8 @@ void rig_clear(struct rig *rig, uint32_t seed, uint64_t now_us)
 	rng_seed(&rig->rng, &seed, sizeof seed);
 	settings_init(&rig->config, names, n);
 	rig->started = false;
+	rig->moved = false;
+	rig->n_turns = 0;
 	memset(rig->stalled, 0, sizeof rig->stalled);
 	rig->gw.clock.us = now_us;
 }
@@ -216,6 +218,7 @@ bool rig_input_partial(struct rig *rig, uint32_t iface, const struct rig_partial
 				pkt_free_all(burst[--i]);
 			return false;
 		}
+	rig->moved = true;
 	iface = rig->gw.iface[iface].card;
 	if (rig->gw.iface[iface].vlans)
 		vlan_input(&rig->gw, iface, burst, n);
@@ -234,6 +237,7 @@ bool rig_input(struct rig *rig, uint32_t iface, const uint8_t *frame, size_t len
 	if (!to)
 		panic("rig: no room for %u bytes in a fresh packet", (unsigned)len);
 	memcpy(to, frame, len);
+	rig->moved = true;
 	iface = rig->gw.iface[iface].card;
 	if (rig->gw.iface[iface].vlans)
 		vlan_input(&rig->gw, iface, &p, 1);
@@ -247,15 +251,25 @@ bool rig_input(struct rig *rig, uint32_t iface, const uint8_t *frame, size_t len
 static void tick(struct rig *rig)
 {
 	log_time(rig->gw.clock.us);
+	rig->n_turns++;
 	for (uint32_t i = 0; gw_tick(&rig->gw); i++) {
 		rig_flush(rig);
 		if (i == RIG_TICKS_MAX)
 			panic("rig: gw_tick never ends");
 	}
 	rig_flush(rig);
+	rig->moved = false;
 	if (rig->gw.wake_us > rig->gw.clock.us + 100000) /* MAIN relies on ten ticks a second */
 		panic("rig: the next tick is due in %llu us",
 		      (unsigned long long)(rig->gw.wake_us - rig->gw.clock.us));
+}
+
+/* When the machine would call gw_tick. */
+static uint64_t due(const struct rig *rig)
+{
+	if (!rig->rests)
+		return rig->gw.wake_us;
+	return rig->moved ? rig->gw.clock.us : rig->gw.rest_us;
 }
 
 void rig_advance(struct rig *rig, uint64_t us)
@@ -263,13 +277,14 @@ void rig_advance(struct rig *rig, uint64_t us)
 	struct gw *gw = &rig->gw;
 	uint64_t end = gw->clock.us + us;
 	/* Nothing happens before a part of the gateway needs a tick. */
-	while (gw->wake_us < end) {
-		if (gw->clock.us < gw->wake_us)
-			gw->clock.us = gw->wake_us;
+	while (due(rig) < end) {
+		if (gw->clock.us < due(rig))
+			gw->clock.us = due(rig);
 		tick(rig);
 	}
 	gw->clock.us = end;
-	tick(rig);
+	if (!rig->rests || due(rig) == end)
+		tick(rig);
 }
 
 void rig_busy(struct rig *rig, uint32_t ms)
@@ -305,5 +320,6 @@ void rig_link(struct rig *rig, uint32_t iface, bool up)
 		else
 			neigh_flush(gw, i);
 	}
+	rig->moved = true;
 	rig_flush(rig);
 }

@@ -21,7 +21,10 @@ struct rig {
 	bool stalled[INTERFACES]; /* the card takes nothing: frames stay in the transmit queue */
 	uint32_t in_rings;        /* packets that are never free, as in the rings of cards */
 	bool large;               /* the packets are large */
-	uint32_t free_at_start;   /* packets in the pool before the first frame */
+	bool rests;             /* rig_advance has a tick where the machine has one, after a rest */
+	bool moved;             /* something came since the last tick */
+	uint32_t n_turns;       /* moments at which the machine was awake for ticks */
+	uint32_t free_at_start; /* packets in the pool before the first frame */
 	/* Gets each frame that leaves. The bytes are valid only during the call. */
 	void (*sink)(struct rig *rig, uint32_t iface, const uint8_t *frame, uint32_t len);
 	/* Gets each partial packet that leaves because gw.iface[].offloads allows it: p->total
@@ -71,7 +74,9 @@ struct rig_partial {
 bool rig_input_partial(struct rig *rig, uint32_t iface, const struct rig_partial *how,
                        const uint8_t *frame, uint32_t len);
 
-/* Lets time pass, with all ticks in it. Idle time between ticks is skipped. */
+/* Lets time pass, with all ticks in it. Idle time between ticks is skipped. With rig->rests there
+ * is a tick when a frame or a carrier has come and when gw->rest_us says, as in MAIN
+ * (kernel/main.c), and none only because the time is over. */
 void rig_advance(struct rig *rig, uint64_t us);
 
 /* Lets time pass with only n ticks, evenly spaced, the last at the end. n is at least 1. */

@@ -218,10 +218,10 @@ def iperf3(lab: SixLab, *options: str) -> dict[str, dict[str, float]]:
 @pytest.mark.traffic
 @pytest.mark.parametrize("direction", ["up", "down"])
 def test_iperf3_tcp(six: SixLab, direction: str, record_property: Callable[[str, object], None]) -> None:
-    """Bulk TCP flows: at least 10 Mbit/s, far below what an idle host reaches."""
+    """Bulk TCP flows."""
     rate = iperf3(six, *(["-R"] if direction == "down" else []))["sum_received"]["bits_per_second"]
     record_property("mbit_per_s", round(rate / 1e6))
-    assert rate > 10e6
+    assert rate > net.FLOWS
 
 
 @pytest.mark.traffic

@@ -38,13 +38,13 @@ FLAGS = sorted(OF_LOSS | {"zero_window", "zero_window_probe", "zero_window_probe
 class Net:
     """A gateway with one upstream server, whose frames are captured."""
 
-    def __init__(self, lab: DnsLab, directory: Path) -> None:
+    def __init__(self, lab: DnsLab, directory: Path, server: str = "nsd") -> None:
         self.lab = lab
         self.pcap = [str(directory / f"{name}.pcap") for name in ("lan", "wan")]
         for port, file in zip(lab.ports, self.pcap):
             port.pcap = file
-        lab.start_server("nsd")
-        lab.boot_dns(configuration(SERVERS["nsd"], ""))
+        lab.start_server(server)
+        lab.boot_dns(configuration(SERVERS[server], ""))
         self.free = lab.packets_free()
 
     def end(self) -> None:
@@ -157,9 +157,11 @@ def test_dnsperf(wire: Net) -> None:
     assert not set(bad) - {"window_full"}, bad
 
 
-def test_long_answers(wire: Net) -> None:
+def test_long_answers(nic: str, make_dns_lab: Callable[..., DnsLab], tmp_path: Path) -> None:
     """Hundreds of queries at once on a connection, whose answers of 2 KB each must all be fetched over TCP; and signed
     queries, which go to upstream unchanged over TCP, and upstream does not know their key."""
+    # Asked for so much at once, NSD 4.6 may stop in the middle of an answer: it closes the connection, or is silent.
+    wire = Net(make_dns_lab(nic), tmp_path, "bind")
     lab = wire.lab
     names = [f"a{i}.l.lab.test" for i in range(800)]
     for server in (GATEWAY6, net.LAN_GATEWAY):

@@ -215,12 +215,12 @@ def iperf3(path: Way, *options: str) -> dict[str, dict[str, float]]:
 
 @pytest.mark.traffic
 def test_iperf3_tcp(path: Way, record_property: Callable[[str, object], None]) -> None:
-    """Bulk TCP flows, up and down at once: each at least 5 Mbit/s, far below what an idle host reaches."""
+    """Bulk TCP flows, up and down at once."""
     end = iperf3(path, "--bidir")
     for flow in ("sum_received", "sum_received_bidir_reverse"):
         rate = end[flow]["bits_per_second"]
         record_property(f"{flow}_mbit_per_s", round(rate / 1e6))
-        assert rate > 5e6, flow
+        assert rate > net.FLOWS, flow
 
 
 @pytest.mark.traffic

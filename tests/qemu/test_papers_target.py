@@ -62,7 +62,7 @@ def test_a_router_is_measured(tester: Namespace) -> None:
     (("--target", "lan0,eth77"), "no interface 'eth77'"),
     (("--target", "lan0,lan0"), "must be two"),
     (("--target", "lan0,wan0", "--only", "XII"), "no part XII"),
-    (("--target", "lan0,wan0", "--write"), "--write is for"),
+    (("--target", "lan0,wan0", "--write"), "--write and --save are for"),
     (("--target", "lan0,wan0", "--name", "../x"), "one word"),
 ])  # fmt: skip
 def test_wrong_targets_are_refused(tester: Namespace, words: tuple[str, ...], said: str) -> None:

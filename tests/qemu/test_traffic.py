@@ -74,11 +74,11 @@ def _iperf3(lab: Lab, *options: str) -> dict[str, dict[str, float]]:
 
 @pytest.mark.parametrize("direction", ["up", "down"])
 def test_iperf3_tcp(gateway: Lab, direction: str, record_property: Callable[[str, object], None]) -> None:
-    """Bulk TCP flows: at least 10 Mbit/s, far below what an idle host reaches."""
+    """Bulk TCP flows."""
     end = _iperf3(gateway, *(["-R"] if direction == "down" else []))
     rate = end["sum_received"]["bits_per_second"]
     record_property("mbit_per_s", round(rate / 1e6))
-    assert rate > 10e6
+    assert rate > net.FLOWS
 
 
 def test_iperf3_udp(gateway: Lab, record_property: Callable[[str, object], None]) -> None:

@@ -114,7 +114,7 @@ class Gateway:
 
     def __init__(self, sim: Simulator | Image, config: str = NAT, app: str = "nat", *, seed: int = 1,
                  packets: int = 512, now: float = 1, slow_path: bool = False,
-                 ring: int = 0, memory: int = 0, large: bool = False) -> None:
+                 ring: int = 0, memory: int = 0, large: bool = False, rests: bool = False) -> None:
         self.sim = sim
         self.start = now  # booting has taken a moment
         self.ports = [LAN, WAN]
@@ -131,6 +131,8 @@ class Gateway:
             sim.command(f"option ring {ring}")
         if large:
             sim.command("option large on")
+        if rests:  # otherwise all parts have their turn at least ten times a second
+            sim.command("option rests on")
         sim.command(f"option now {now}")
         sim.command(f"option slow-path {'on' if slow_path else 'off'}")
         for line in config.splitlines():

@@ -289,6 +289,8 @@ class DnsLab(NameServers):
         self.lan.ip(f"route replace default via {net.LAN_GATEWAY}")
         open_ipv6(self.lan, "br0", f"{HOST6}/64")
         open_ipv6(self.wan, "wan0", f"{WAN_SERVER6}/64", *(f"{six}/64" for _, six in SERVERS.values()))
+        # While its WAN address is tentative the gateway asks from its address in the LAN.
+        self.wan.ip(f"-6 route replace {LAN6} via {WAN_GATEWAY6}")
 
     def machines(self) -> list[Machine]:
         """Every running machine."""

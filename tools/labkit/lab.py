@@ -33,6 +33,7 @@ WAN_SERVER, WAN_GATEWAY = "203.0.113.1", "203.0.113.2"
 FAR_SERVER = "198.51.100.1"
 LAN_HOST_MAC, WAN_SERVER_MAC = "02:00:00:00:01:02", "02:00:00:00:02:01"
 GATEWAY_MACS = tuple(f"52:54:00:12:34:{index:02x}" for index in range(8))
+FLOWS = 0.5e6  # bit/s of a TCP connection that is not stuck, on the slowest machine; speed is for the bench
 
 NETWORK = f"""\
 lan nic0
