@@ -224,6 +224,15 @@ def test_a_quick_run_has_the_first_wanted_pair_of_rfc_9693(
     assert rfc.rfc9693(bench) == [] and seen == measured
 
 
+@pytest.mark.parametrize(("effort", "held"), [("quick", False), ("default", True)])
+def test_a_quick_run_does_not_count_connections(monkeypatch: pytest.MonkeyPatch, effort: str, held: bool) -> None:
+    figures, add = generated.collector("9693")
+    monkeypatch.setattr(rfc.Restarted, "again", lambda self: Gateway(20_000))
+    bench = generated.Bench(EFFORTS[effort], Path(), Path(), lambda role: None, (0, 1))  # type: ignore[arg-type, return-value]
+    rfc._connections(rfc.Restarted(bench, "nat", add, contextlib.ExitStack()), bench, add)
+    assert ("connections held" in {one.what for one in figures}) == held and not figures[0].void
+
+
 def test_a_box_is_asked_for_few_connections() -> None:
     gateway = Gateway(20_000)
     flows = procedures.NewFlows(gateway, gateway.empty, 180_000, 4000)  # type: ignore[arg-type]
@@ -262,6 +271,18 @@ def test_dns_search() -> None:
     found = resolver.all_answered(Server(8542), DEFAULT, 0)  # type: ignore[arg-type]
     assert 8370 <= found <= 8542
     assert resolver.all_answered(Server(8542, most=4000), DEFAULT, 0) <= 4000  # type: ignore[arg-type]
+
+
+def test_dns_searches_of_the_slower_servers_are_fewer(monkeypatch: pytest.MonkeyPatch) -> None:
+    @contextlib.contextmanager
+    def sessions(*words: Any) -> Iterator[list[Any]]:
+        yield [SimpleNamespace(guest=SimpleNamespace(row=guest.ROWS[row]), load=None) for row in words[3]]
+
+    monkeypatch.setattr(resolver, "sessions", sessions)
+    monkeypatch.setattr(resolver, "all_answered", lambda load, effort, near: 100.0 + near)
+    bench = generated.Bench(DEFAULT, Path(), Path(), lambda role: None, (0, 1))  # type: ignore[arg-type, return-value]
+    rows = [one.row for one in resolver.resolver_search(bench)]
+    assert [rows.count(row) for row in resolver.DNS_ROWS] == [5, 5, 3, 3]
 
 
 @pytest.mark.parametrize(("asked", "sent", "kept"), [
@@ -350,6 +371,9 @@ def test_rfc_8219_goes_on_with_the_unit_that_was_under_way(tmp_path: Path, monke
     for row in ("nat", "linux-sit"):
         best = found.value("8219", row, rfc.NONE_LOST, 64)
         assert best and 4900 <= best.median <= 5001 and found.value("8219", row, "recovery, ms", 0)
+        assert found.value("8219", row, "0.1 % lost, frames/s each way", 64) is None  # a quick run has less
+        assert len(found.all_values("8219", row, rfc.BURST, 0)) == 1
+        assert not found.value("8219", row, "full load by flows, frames/s", 10)
     assert len(rfc.rfc8219(bench)) == len(found.figures) and len(started) == 3
 
 

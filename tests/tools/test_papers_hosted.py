@@ -278,9 +278,11 @@ def test_rates_do_not_count_when_the_tester_is_too_slow(monkeypatch: pytest.Monk
     assert len(said) == 4 and "all answered by cached share, questions/s 100" in said  # few shares
 
 
-def test_a_quick_run_has_no_two_systems_in_two_boxes() -> None:
+def test_a_quick_run_has_no_two_boxes_and_two_servers_of_names() -> None:
     part = hosted.PARTS["apart"]
-    assert not {"linux_bare", "bare_linux"} & {*EFFORTS["quick"].first(part.rows, part.few)}
+    assert EFFORTS["quick"].first(part.rows, part.few) == tuple(apart.COLOCATED)
+    part = hosted.PARTS["DNS-hosts"]
+    assert EFFORTS["quick"].first(part.rows, part.few) == ("dns64", "linux-unbound")
     for effort, name in (("default", "apart"), ("quick", "VI")):
         each = hosted.PARTS[name]
         assert EFFORTS[effort].first(each.rows, each.few) == each.rows

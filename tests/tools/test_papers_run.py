@@ -5,6 +5,7 @@ from __future__ import annotations
 
 import importlib.machinery
 import importlib.util
+import json
 import re
 import sys
 from pathlib import Path
@@ -15,6 +16,7 @@ import pytest
 ROOT = Path(__file__).resolve().parents[2]
 sys.path[:0] = [str(ROOT / "tools" / name) for name in ("papers", "bench", ".")]
 
+import results  # noqa: E402
 from results import Figure  # noqa: E402
 
 FIGURE = Figure("VI", "nat", "connection, ms", 8, 0, 1.0)
@@ -59,7 +61,7 @@ def fixture_arguments(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def test_a_whole_run_writes_the_page_and_its_figures(program: Any) -> None:
-    assert call(program, "--only", "VI", "--write") == 0
+    assert call(program, "--only", "VI") == 0
     assert (program.ROOT / "docs" / "papers.md").read_text() == "before" and not program.MEASURED.exists()
     assert "0.210" in (program.OUT / "papers.md").read_text()
     assert call(program, "--write") == 0
@@ -68,6 +70,66 @@ def test_a_whole_run_writes_the_page_and_its_figures(program: Any) -> None:
     program.MEASURED.write_text(program.MEASURED.read_text().replace("64,0,1.0", "64,0,9.0"))
     assert call(program, "--compare", str(program.MEASURED)) == 1
     assert call(program, "--compare", str(program.ROOT / "none")) == 2
+
+
+def test_a_run_goes_on_with_the_committed_figures(program: Any, capsys: pytest.CaptureFixture[str]) -> None:
+    """Parts of several machines stand on one page, which says so. A run without --write measures all by itself."""
+    page = program.ROOT / "docs" / "papers.md"
+    assert call(program, "--only", "VI", "--write") == 0
+    assert "**Not measured yet:** V-rtt." in page.read_text() and "V-rtt" not in program.MEASURED.read_text()
+    program.MEASURED.write_text(program.MEASURED.read_text().replace(results.machine(), "a Pentium 4"))
+    program.shutil.rmtree(program.OUT)
+    capsys.readouterr()
+    assert call(program, "--write") == 0
+    said = capsys.readouterr().err
+    assert f"VI: kept in {program.MEASURED}" in said and "V-rtt, 1 of 1" in said
+    assert f"on a Pentium 4 (VI); {results.machine()} (V-rtt)." in page.read_text()
+    assert "Not measured yet" not in page.read_text()
+    program.shutil.rmtree(program.OUT)
+    assert call(program) == 0
+    assert "VI, 1 of 2" in capsys.readouterr().err
+
+
+def test_a_second_run_goes_on_with_its_own_figures(program: Any, capsys: pytest.CaptureFixture[str]) -> None:
+    """Also when it was interrupted; the page and the figures of the first run stay as they are."""
+    second, whole = program.ROOT / "second.json", program.PARTS
+    assert call(program, "--write") == 0
+    first = program.MEASURED.read_text()
+    program.shutil.rmtree(program.OUT)
+    program.PARTS = (whole[0], program.Part("V-rtt", (0, 0, 0), lambda bench: program.stop_on_signal(2, None)))
+    assert call(program, "--save", str(second)) == 1
+    program.shutil.rmtree(program.OUT)
+    program.PARTS = whole
+    capsys.readouterr()
+    assert call(program, "--save", str(second)) == 0
+    assert f"VI: kept in {second}" in (said := capsys.readouterr().err) and "V-rtt, 1 of 1" in said
+    assert '"VI"' in second.read_text() and '"V-rtt"' in second.read_text() and program.MEASURED.read_text() == first
+    assert call(program, "--compare", str(program.MEASURED)) == 0
+
+
+@pytest.mark.parametrize("spoilt", [
+    ("effort", "quick"), ("image", "other"), ("VI", None), ("VI", {"programs": "other"}), ("", 0),
+])  # fmt: skip
+def test_figures_that_were_made_otherwise_are_not_gone_on_with(program: Any, spoilt: tuple[str, Any],
+                                                               capsys: pytest.CaptureFixture[str]) -> None:  # fmt: skip
+    assert call(program, "--write") == 0
+    key, value = spoilt
+    words = json.loads(program.MEASURED.read_text())
+    words[key] = words[key] | value if isinstance(value, dict) else value
+    program.MEASURED.write_text(json.dumps(words if key else []))
+    program.shutil.rmtree(program.OUT)
+    capsys.readouterr()
+    assert call(program, "--write") == 0
+    assert "VI, 1 of" in (said := capsys.readouterr().err)
+    assert ("does not go on with it" in said) == (value in (None, 0))
+
+
+def test_a_file_that_cannot_be_written_is_named_before_anything_is_measured(
+    program: Any, capsys: pytest.CaptureFixture[str]
+) -> None:
+    with pytest.raises(SystemExit):
+        call(program, "--save", str(program.ROOT / "none" / "second.json"))
+    assert "--save: no folder" in capsys.readouterr().err
 
 
 def test_an_interrupted_run_leaves_the_page_as_it_was(program: Any, capsys: pytest.CaptureFixture[str]) -> None:

@@ -1,10 +1,13 @@
 # SPDX-License-Identifier: BSD-2-Clause
-"""The raw figures of a page as one file, docs/papers/measured.json, and whether a further run agrees with it."""
+"""The raw figures of a page as one file, docs/papers/measured.json: to go on with them elsewhere, and to see whether a
+further run agrees."""
 
 from __future__ import annotations
 
+import contextlib
 import json
 import math
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -17,31 +20,62 @@ Key = tuple[str, str, str, float]  # part, row, quantity, x
 
 
 def pack(shelf: Shelf, parts: list[str]) -> str:
-    """The figures of these parts in JSON, a part a line."""
-    words: dict[str, Any] = dict(shelf.made_with)
-    lines = [f"{json.dumps(key)}: {json.dumps(value)}" for key, value in words.items()]
+    """The figures of those of these parts that are whole in JSON, a part a line."""
+    lines = [f"{json.dumps(key)}: {json.dumps(value)}" for key, value in shelf.made_with.items()]
     for part in parts:
+        whole = shelf.get(part)
+        if whole is None:
+            continue
         figures = [
             [one.row, one.what, one.x, one.run, None if math.isnan(one.value) else float(f"{one.value:.6g}"), one.void]
-            for one in shelf.some(part)
+            for one in whole
         ]
-        kept = {"date": shelf.date(part), "busy": shelf.busy(part), "figures": figures}
+        made = {"programs": shelf.programs.get(part, ""), "machine": shelf.place(part)}
+        kept = made | {"date": shelf.date(part), "busy": shelf.busy(part), "figures": figures}
         lines.append(f"{json.dumps(part)}: {json.dumps(kept, separators=(',', ':'))}")
     return "{\n" + ",\n".join(lines) + "\n}\n"
 
 
+def _figures(part: str, kept: dict[str, Any]) -> list[Figure]:
+    return [
+        Figure(part, row, what, x, run, math.nan if value is None else value, void)
+        for row, what, x, run, value, void in kept["figures"]
+    ]
+
+
+@contextlib.contextmanager
+def _packed(path: Path) -> Iterator[dict[str, Any]]:
+    """The content of a file that pack() made. ValueError if it is none, also when its use in the block shows that."""
+    try:
+        yield json.loads(path.read_text(encoding="utf-8"))
+    except (AttributeError, KeyError, TypeError, ValueError) as error:
+        raise ValueError(f"{path} has no figures: {error}") from None
+
+
 def unpack(path: Path) -> tuple[Findings, str]:
     """The figures of a file that pack() made, and the name of their effort. ValueError if it is none."""
-    try:
-        words = json.loads(path.read_text(encoding="utf-8"))
-        return Findings(
-            Figure(part, row, what, x, run, math.nan if value is None else value, void)
-            for part, kept in words.items()
-            if isinstance(kept, dict)
-            for row, what, x, run, value, void in kept["figures"]
-        ), words["effort"]
-    except (AttributeError, KeyError, TypeError) as error:
-        raise ValueError(f"{path} has no figures: {error}") from None
+    with _packed(path) as words:
+        parts = {part: kept for part, kept in words.items() if isinstance(kept, dict)}
+        return Findings(one for part, kept in parts.items() for one in _figures(part, kept)), words["effort"]
+
+
+def adopt(shelf: Shelf, path: Path, parts: list[str]) -> list[str]:
+    """Keeps what a file that pack() made has of these parts, if it was made with the same and the shelf has it not.
+    Gives their names; none if there is no such file. ValueError if pack() did not make it."""
+    if not path.exists():
+        return []
+    with _packed(path) as words:
+        if not shelf.made_with.items() <= words.items():
+            return []
+        found = [
+            part for part in parts
+            if part in words and words[part]["programs"] == shelf.programs.get(part, "") and shelf.get(part) is None
+        ]  # fmt: skip
+        for part in found:
+            kept = words[part]
+            before, during = kept["busy"]
+            shelf.put(part, _figures(part, kept), (before, during), kept["machine"], kept["date"])
+        return found
 
 
 def _range(value: Value, what: str) -> tuple[float, float]:

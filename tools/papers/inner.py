@@ -22,7 +22,7 @@ from generated import Add, Bench, attempt, collector
 from paper import Transcript
 from results import Figure, Findings, number
 from sections import table, text_of
-from steps import CLOCK, WAYS, steps
+from steps import CLOCK, STEP_RUNS, WAYS, steps
 
 ROWS = ("nat", "nat64", "6to4", "ivi")
 PEERS = {"nat": "linux-nat", "nat64": "linux-nat64", "6to4": "linux-sit", "ivi": "linux-tayga"}
@@ -104,7 +104,7 @@ def way_of(name: str, back: bool) -> str:
 def inner_timings(bench: Bench) -> list[Figure]:
     """Part `II`: tables II and XVI, with packets of UDP."""
     figures, add = collector("II")
-    runs, seconds = min(bench.effort.runs, 5), max(4.0, 2 * bench.effort.seconds)
+    runs, seconds = min(bench.effort.runs, STEP_RUNS), max(4.0, 2 * bench.effort.seconds)
 
     def by_steps(name: str, run: int) -> None:
         with alone(bench, name, CLOCK, None) as session:

@@ -34,7 +34,7 @@ WARM = 1000  # names that dns64perf asks for first if any shall be cached
 PACE = 1.01  # the share of its time that a trial may take; one that takes more says nothing about the server
 SLOW = 200  # questions a second to a server whose upstream has faults
 FILLING = 4000  # names, after which the memory is read
-RUNS = {"dns64": 3, "linux-unbound": 3}  # repetitions at most; of the others 1, with --quick none
+RUNS = {"dns64": 2, "linux-unbound": 2}  # repetitions at most; of the others 1
 
 Add = Callable[[str, float, int, float, str], None]  # what, x, run, value, void
 
@@ -166,8 +166,7 @@ def measure(here: Names, effort: Effort, add: Add, note: Callable[[str, float, i
     with here.upstream():
         note("memory, KB", 0, 0, lambda: _memory_after(here, add))
     keep()
-    others = 1 if effort.every == 1 else 0
-    for run in range(min(effort.runs, RUNS.get(name, others))):
+    for run in range(min(effort.runs, RUNS.get(name, 1))):
         _shares(here, effort, run, add, note)
         _faults(here, effort, run, add, note)
         keep()
@@ -188,7 +187,7 @@ def _shares(here: Names, effort: Effort, run: int, add: Add, note: Callable[...,
     def one(what: str, share: int, *words: str) -> None:
         found.append((what, share, search(here, effort, here.near.get((what, share), 0.0), *words)))
 
-    shares = SHARES[:: 1 if effort.every == 1 else 2]
+    shares = SHARES[:: 2 if effort.quick else 1]
     for share in shares:
         real = f"{share / 100:g}"
         with here.upstream("--have-aaaa", real):

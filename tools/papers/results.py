@@ -12,6 +12,8 @@ import datetime
 import hashlib
 import json
 import math
+import os
+import platform
 import statistics
 import time
 from collections.abc import Callable, Iterable, Sequence
@@ -43,14 +45,18 @@ class Effort:
     runs: int
     seconds: float  # length of a trial
     last: float  # length of the last trial of a search
-    every: int  # 1: calls, pings and the like are as long and as many as the papers' tables need
     points_most: int = 0  # of a table, about; 0: all
     every_most: int = 3  # of the points of a table at least each one with this distance is measured
     minor_runs: int = 1  # repetitions of what RFC 8219 has besides throughput and delays
 
+    @property
+    def quick(self) -> bool:
+        """Is less measured than the tables need?"""
+        return self.name == "quick"
+
     def first(self, values: Sequence[T], few: int | None) -> Sequence[T]:
         """These; with --quick the first few of them."""
-        return values[:few] if self.name == "quick" else values
+        return values[:few] if self.quick else values
 
     @property
     def brief(self) -> float:
@@ -72,13 +78,20 @@ class Effort:
 
 
 EFFORTS = {
-    "quick": Effort("quick", 1, 1, 1, 3, 3, 5),
-    "default": Effort("default", 5, 2, 10, 1, 5, 3, 2),
-    "rfc": Effort("rfc", 20, 60, 60, 1, 0, 1, 20),
+    "quick": Effort("quick", 1, 1, 1, 3, 5),
+    "default": Effort("default", 5, 2, 10, 5, 3, 2),
+    "rfc": Effort("rfc", 20, 60, 60, 0, 1, 20),
 }
 
 
 BUSY = 0.15  # processor cores that other programs use, from which figures with times are in doubt
+
+
+def machine() -> str:
+    """The machine of this program, in the words of the page."""
+    said = Path("/proc/cpuinfo").read_text(encoding="utf-8", errors="replace")
+    model = next((line.partition(":")[2].strip() for line in said.splitlines() if line.startswith("model name")), "")
+    return ", ".join(word for word in (f"{os.cpu_count()} cores", model, f"Linux {platform.release()}") if word)
 
 
 def digest(paths: Iterable[Path]) -> str:
@@ -117,10 +130,11 @@ class Shelf:
         kept: dict[str, Any] = json.loads(self._path(name).read_text(encoding="utf-8"))
         return kept if all(kept.get(key) == value for key, value in self._made_with(name).items()) else None
 
-    def put(self, part: str, figures: list[Figure], busy: tuple[float, float] = (0, 0)) -> None:
+    def put(self, part: str, figures: list[Figure], busy: tuple[float, float] = (0, 0), place: str = "",
+            date: str = "") -> None:  # fmt: skip
         """Keeps the figures of a part, and how many processor cores other programs used before and meanwhile; it
-        replaces what was kept of it."""
-        words = {"date": datetime.date.today().isoformat(), "busy": busy}
+        replaces what was kept of it. `place` and `date` say where and when it was measured; empty: here and today."""
+        words = {"date": date or datetime.date.today().isoformat(), "machine": place or machine(), "busy": busy}
         self._write(part, words | {"figures": [dataclasses.asdict(one) for one in figures]})
         self._path(f"{part}.units").unlink(missing_ok=True)
 
@@ -148,6 +162,10 @@ class Shelf:
         """The day on which a kept part, or its last unit, was measured; empty if it was not."""
         kept = self._read(part) or self._read(f"{part}.units")
         return str(kept["date"]) if kept else ""
+
+    def place(self, part: str) -> str:
+        """The machine on which a kept part was measured; empty if it was not."""
+        return str((self._read(part) or {}).get("machine", ""))
 
     def busy(self, part: str) -> tuple[float, float]:
         """How many cores other programs used before the part and meanwhile."""

@@ -115,7 +115,7 @@ def _rates_step(effort: Effort, units: Units, row: str, size: int, run: int) -> 
         if not most > 0:
             add(row, NONE_LOST, x, run, float("nan"), "nothing came through at full load")
             return
-        if x == 64 and run == 0:
+        if x == 64 and run == 0 and not effort.quick:
             attempt(session, add, "0.1 % lost, frames/s each way", x, run,
                     lambda: procedures.throughput(traffic, _short(effort), most, procedures.TOLERANCE).rate)
         trials: list[loadgen.Result] = []
@@ -153,11 +153,11 @@ def _others_step(effort: Effort, units: Units, row: str, run: int) -> Step:
             add(row, "recovery, ms", 0, run, float("nan"), "no rate without loss")
         if full > 0 and (run == 0 or effort.name == "rfc"):
             curve(session, add, traffic, full, run)
-        for number in range(run * BURSTS, (run + 1) * BURSTS):
+        for number in effort.first(range(run * BURSTS, (run + 1) * BURSTS), 1):
             attempt(session, add, BURST, 0, number, lambda: float(procedures.back_to_back(session.load)))
-        for flows in OVERLOAD_FLOWS:
+        for flows in effort.points(OVERLOAD_FLOWS):
             attempt(session, add, "full load by flows, frames/s", flows, run,
-                    lambda many=flows: Traffic(session.load, 60, many, True).full(effort.brief))
+                    lambda many=int(flows): Traffic(session.load, 60, many, True).full(effort.brief))
 
     def curve(session: measure.Session, add: Add, traffic: Traffic, full: float, run: int) -> None:
         try:
@@ -225,6 +225,8 @@ def _connections(place: Restarted, bench: Bench, add: Add) -> None:
             if place.session is None:
                 return
     add(place.row, "connections torn down/s", 0, 0, float("nan"), "no command ends all connections of a guest at once")
+    if bench.effort.quick:
+        return
     try:
         held = procedures.capacity(lambda many: procedures.proved(place.again(), many), guest.SESSIONS)
         add(place.row, "connections held", 0, 0, held, "")

@@ -11,6 +11,7 @@ from dataclasses import dataclass
 CLOCK = ("-icount", "shift=0")
 # RFC 7915 packets of `ivi` by way; the figures' x, for which the tables have none: 46 and 64.
 WAYS = {"in": 0, "out": 1, "4to6": 46, "6to4": 64}
+STEP_RUNS = 3  # repetitions at most: instructions are counted, so that they hardly differ
 LEAST = 5  # packets that were timed; the mean of fewer does not count
 LINE = re.compile(r"(\w+) (\w+) count=(\d+) mean=(\d+) max=(\d+)")
 
