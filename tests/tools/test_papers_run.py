@@ -16,6 +16,7 @@ import pytest
 ROOT = Path(__file__).resolve().parents[2]
 sys.path[:0] = [str(ROOT / "tools" / name) for name in ("papers", "bench", ".")]
 
+import compare  # noqa: E402
 import results  # noqa: E402
 from results import Figure  # noqa: E402
 
@@ -107,6 +108,35 @@ def test_a_second_run_goes_on_with_its_own_figures(program: Any, capsys: pytest.
     assert call(program, "--compare", str(program.MEASURED)) == 0
 
 
+def test_a_second_run_goes_on_with_the_units_of_this_machine(program: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A part of many units that was interrupted; one that another machine began begins again."""
+    second, done = program.ROOT / "second.json", list[str]()
+
+    def units(bench: Any) -> list[Figure]:
+        def unit(name: str) -> list[Figure]:
+            if name == "b" and done == ["a"]:
+                program.stop_on_signal(2, None)
+            done.append(name)
+            return [Figure("V-rtt", "nat", "round trip, ms", 64, "ab".index(name), 1.0)]
+
+        kept = bench.units("V-rtt")
+        return [one for name in "ab" for one in kept.do(name, lambda: unit(name))]
+
+    def run_again(place: str) -> list[str]:
+        program.shutil.rmtree(program.OUT, ignore_errors=True)
+        monkeypatch.setattr(compare, "machine", lambda: place)
+        call(program, "--save", str(second))
+        return done
+
+    program.PARTS = (program.Part("V-rtt", (0, 0, 0), units),)
+    assert run_again("here") == ["a"] and '"units"' in second.read_text()
+    assert run_again("here") == ["a", "b"] and '"units"' not in second.read_text()
+    done.clear()
+    second.unlink()
+    run_again("here")
+    assert run_again("elsewhere") == ["a", "a", "b"]
+
+
 @pytest.mark.parametrize("spoilt", [
     ("effort", "quick"), ("image", "other"), ("VI", None), ("VI", {"programs": "other"}), ("", 0),
 ])  # fmt: skip
@@ -153,6 +183,20 @@ def test_a_missing_tool_is_named_before_anything_is_measured(program: Any, capsy
     assert call(program) == 1
     assert "X needs sipp-that-is-missing" in capsys.readouterr().err
     assert not (program.OUT / "X.json").exists()
+
+
+def test_guests_are_built_before_a_part_that_has_no_way_out(program: Any, monkeypatch: pytest.MonkeyPatch,
+                                                            capsys: pytest.CaptureFixture[str]) -> None:
+    """A guest whose packages cannot be downloaded ends the run with a line; no void part is kept."""
+
+    def build(folder: Path, role: str) -> None:
+        raise program.linuxguest.BuildError(f"{role}: no package")
+
+    monkeypatch.setattr(program.linuxguest, "build", build)
+    program.PARTS = (program.Part("DNS-hosts", (0, 0, 0), None),)
+    assert call(program) == 1
+    assert "papers: unbound: no package" in (said := capsys.readouterr().err) and "not measured: DNS-hosts" in said
+    assert not list(program.OUT.glob("DNS-hosts*"))
 
 
 def test_what_other_programs_use(program: Any) -> None:

@@ -11,7 +11,7 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
-from results import Figure, Findings, Shelf, Value, number
+from results import Figure, Findings, Shelf, Value, machine, number
 from sections import SPREAD
 
 POINTS = 0.5  # by which a figure in percent may differ: a lost frame more or less says nothing
@@ -20,26 +20,32 @@ Key = tuple[str, str, str, float]  # part, row, quantity, x
 
 
 def pack(shelf: Shelf, parts: list[str]) -> str:
-    """The figures of those of these parts that are whole in JSON, a part a line."""
+    """The figures of these parts in JSON, a part a line; of a part that is under way, those of each unit."""
     lines = [f"{json.dumps(key)}: {json.dumps(value)}" for key, value in shelf.made_with.items()]
     for part in parts:
-        whole = shelf.get(part)
-        if whole is None:
+        kept: dict[str, Any] = {"programs": shelf.programs.get(part, "")}
+        if (whole := shelf.get(part)) is not None:
+            kept |= {"machine": shelf.place(part), "date": shelf.date(part), "busy": shelf.busy(part)}
+            kept["figures"] = _words(whole)
+        elif units := shelf.units(part):
+            kept |= {"machine": machine(), "units": {key: _words(unit) for key, unit in units.items()}}
+        else:
             continue
-        figures = [
-            [one.row, one.what, one.x, one.run, None if math.isnan(one.value) else float(f"{one.value:.6g}"), one.void]
-            for one in whole
-        ]
-        made = {"programs": shelf.programs.get(part, ""), "machine": shelf.place(part)}
-        kept = made | {"date": shelf.date(part), "busy": shelf.busy(part), "figures": figures}
         lines.append(f"{json.dumps(part)}: {json.dumps(kept, separators=(',', ':'))}")
     return "{\n" + ",\n".join(lines) + "\n}\n"
 
 
-def _figures(part: str, kept: dict[str, Any]) -> list[Figure]:
+def _words(figures: list[Figure]) -> list[list[Any]]:
+    return [
+        [one.row, one.what, one.x, one.run, None if math.isnan(one.value) else float(f"{one.value:.6g}"), one.void]
+        for one in figures
+    ]
+
+
+def _figures(part: str, words: list[list[Any]]) -> list[Figure]:
     return [
         Figure(part, row, what, x, run, math.nan if value is None else value, void)
-        for row, what, x, run, value, void in kept["figures"]
+        for row, what, x, run, value, void in words
     ]
 
 
@@ -53,15 +59,17 @@ def _packed(path: Path) -> Iterator[dict[str, Any]]:
 
 
 def unpack(path: Path) -> tuple[Findings, str]:
-    """The figures of a file that pack() made, and the name of their effort. ValueError if it is none."""
+    """The figures of the whole parts of a file that pack() made, and the name of their effort. ValueError if it is
+    none."""
     with _packed(path) as words:
-        parts = {part: kept for part, kept in words.items() if isinstance(kept, dict)}
-        return Findings(one for part, kept in parts.items() for one in _figures(part, kept)), words["effort"]
+        whole = {part: kept["figures"] for part, kept in words.items() if isinstance(kept, dict) and "figures" in kept}
+        return Findings(one for part, kept in whole.items() for one in _figures(part, kept)), words["effort"]
 
 
 def adopt(shelf: Shelf, path: Path, parts: list[str]) -> list[str]:
-    """Keeps what a file that pack() made has of these parts, if it was made with the same and the shelf has it not.
-    Gives their names; none if there is no such file. ValueError if pack() did not make it."""
+    """Keeps what a file that pack() made has of these parts, if it was made with the same and the shelf has it not;
+    units only if this machine measured them, so that a part is of one machine. Gives their names; none if there is no
+    such file. ValueError if pack() did not make it."""
     if not path.exists():
         return []
     with _packed(path) as words:
@@ -70,11 +78,15 @@ def adopt(shelf: Shelf, path: Path, parts: list[str]) -> list[str]:
         found = [
             part for part in parts
             if part in words and words[part]["programs"] == shelf.programs.get(part, "") and shelf.get(part) is None
+            and ("figures" in words[part] or words[part]["machine"] == machine() and not shelf.units(part))
         ]  # fmt: skip
         for part in found:
             kept = words[part]
+            if "units" in kept:
+                shelf.put_units(part, {key: _figures(part, unit) for key, unit in kept["units"].items()})
+                continue
             before, during = kept["busy"]
-            shelf.put(part, _figures(part, kept), (before, during), kept["machine"], kept["date"])
+            shelf.put(part, _figures(part, kept["figures"]), (before, during), kept["machine"], kept["date"])
         return found
 
 

@@ -192,7 +192,8 @@ def _begin(found: Findings, effort: Effort) -> list[str]:
     return [
         "Theirs is a Pentium 4 PC, in time. Ours is an emulator without caches or buses, with Linux 6.1 beside it in"
         " the same run. Compare ratios with ratios, not milliseconds with milliseconds.", "", *text,
-        "A ratio is how many times better the first of two is. A verdict compares the median ratio of the points that"
+        "A ratio is how many times better the first of two is; below 1 the second one is better, and *stronger* means"
+        " further below. A verdict compares the median ratio of the points that"
         " both have; for table VII, where all are equal until one is full, and for the servers of 2015 the ratio of the"
         " most that each processed."
         f" *Stronger* is a tenth more (of its logarithm) than the paper's; one within {SAME_SIZE * 100:.0f} % of 1 is"
