@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+import functools
 import importlib.machinery
 import importlib.util
 import json
@@ -121,7 +122,7 @@ def test_a_second_run_goes_on_with_the_units_of_this_machine(program: Any, monke
             return [Figure("V-rtt", "nat", "round trip, ms", 64, "ab".index(name), 1.0)]
 
         kept = bench.units("V-rtt")
-        return [one for name in "ab" for one in kept.do(name, lambda: unit(name))]
+        return [one for name in "ab" for one in kept.do(name, functools.partial(unit, name))]
 
     def run_again(place: str) -> list[str]:
         program.shutil.rmtree(program.OUT, ignore_errors=True)
