@@ -109,7 +109,8 @@ def test_a_second_run_goes_on_with_its_own_figures(program: Any, capsys: pytest.
     assert call(program, "--compare", str(program.MEASURED)) == 0
 
 
-def test_a_second_run_goes_on_with_the_units_of_this_machine(program: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_second_run_goes_on_with_the_units_of_this_machine(program: Any, monkeypatch: pytest.MonkeyPatch,
+                                                             capsys: pytest.CaptureFixture[str]) -> None:
     """A part of many units that was interrupted; one that another machine began begins again."""
     second, done, stops = program.ROOT / "second.json", list[str](), ["b"]
 
@@ -133,6 +134,7 @@ def test_a_second_run_goes_on_with_the_units_of_this_machine(program: Any, monke
     program.PARTS = (program.Part("V-rtt", (0, 0, 0), units),)
     assert run_again("here") == ["a"] and '"units"' in second.read_text()
     assert run_again("here") == ["a", "b"] and '"units"' not in second.read_text()
+    assert "V-rtt (in part): kept in" in capsys.readouterr().err
     done.clear()
     stops.append("b")
     second.unlink()

@@ -87,7 +87,7 @@ def adopt(shelf: Shelf, path: Path, parts: list[str]) -> list[str]:
                 continue
             before, during = kept["busy"]
             shelf.put(part, _figures(part, kept["figures"]), (before, during), kept["machine"], kept["date"])
-        return found
+        return [part if "figures" in words[part] else f"{part} (in part)" for part in found]
 
 
 def _range(value: Value, what: str) -> tuple[float, float]:
