@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-2-Clause
-"""make bench-papers: the searches against a gateway with a known limit, what is kept, and the verdicts of the page."""
+"""make bench-papers: the searches against a gateway with a known limit, and what is kept."""
 
 from __future__ import annotations
 
@@ -15,19 +15,15 @@ import pytest
 ROOT = Path(__file__).resolve().parents[2]
 sys.path[:0] = [str(ROOT / "tools" / name) for name in ("papers", "bench", ".")]
 
-import compare  # noqa: E402
-import curves  # noqa: E402
 import generated  # noqa: E402
 import guest  # noqa: E402
-import page  # noqa: E402
 import procedures  # noqa: E402
 import resolver  # noqa: E402
 import rfc  # noqa: E402
-import sections  # noqa: E402
 import traffic  # noqa: E402
 import voip  # noqa: E402
-from paper import COMPARISONS, Transcript, wrong  # noqa: E402
-from results import EFFORTS, Figure, Findings, Shelf, Units, digest, duration, number  # noqa: E402
+from comparisons import COMPARISONS  # noqa: E402
+from results import EFFORTS, Figure, Findings, Shelf, Units, digest, duration  # noqa: E402
 
 DEFAULT = EFFORTS["default"]
 
@@ -292,7 +288,7 @@ def test_whether_the_generator_kept_up(asked: float, sent: int, kept: bool) -> N
     assert traffic.kept_up({"sent": sent, "seconds": 2}, asked) is kept
 
 
-# ---- what is kept, and the page ----
+# ---- what is kept ----
 
 
 def figure(row: str, value: float, x: float = 8, run: int = 0, void: str = "") -> Figure:
@@ -389,46 +385,6 @@ def test_void_figures_do_not_count() -> None:
     assert found.voids("VI") == ["nat, connection, ms: lost"]
 
 
-@pytest.mark.parametrize("theirs, ours, said", [
-    (1.2, 1.25, "stronger"), (1.2, 1.1, "same direction"), (1.2, 0.8, "not reproduced"), (0.9, 1.2, "not reproduced"),
-    (1.2, 1.001, "no difference here"), (1.2, None, "not measured"), (0.8, 0.9, "same direction"),
-    (1.2, float("inf"), "stronger"), (1.2, 0.0, "not reproduced"), (1.0, 1.5, "a difference only here"),
-    (float("inf"), 2.0, "same direction"),
-])  # fmt: skip
-def test_verdicts(theirs: float, ours: float | None, said: str) -> None:
-    assert page.verdict(theirs, ours) == said
-
-
-@pytest.mark.parametrize(("first", "second", "less", "said"), [
-    (0.0, 0.0, True, 1.0), (0.0, 2.0, True, float("inf")), (2.0, 0.0, True, 0.0), (4.0, 2.0, False, 2.0),
-    (None, 2.0, True, None), (2.0, 0.0, False, float("inf")),
-])  # fmt: skip
-def test_ratios_of_zero(first: float | None, second: float | None, less: bool, said: float | None) -> None:
-    assert page.ratio(first, second, less) == said
-
-
-def comparison(what: str) -> Any:
-    return next(one for one in COMPARISONS if one.what == what)
-
-
-def test_ratios_are_how_many_times_better_ours_is() -> None:
-    one = comparison("connection, ms")
-    found = Findings([figure("nat", 1.0), figure("linux-nat", 3.0)])
-    listed = page.lines(one, found)
-    assert [line.x for line in listed] == [8, 16, 32, 64]
-    assert listed[0].ratios(True)[1] == 3 and listed[0].ratios(True)[0] == pytest.approx(0.222 / 0.21)
-    assert listed[1].ratios(True)[1] is None
-
-
-def test_no_loss_at_all_is_measured() -> None:
-    """Table XIV has 0 where nothing was lost; that is a figure."""
-    one = comparison("RTP lost, %")
-    found = Findings([Figure("X", row, one.what, x, 0, 0.0) for row in ("6to4", "linux-sit") for x in (10, 50, 90)])
-    theirs, ours = page.compared(one, page.lines(one, found))
-    assert ours == 1.0 and theirs is not None and theirs > 2
-    assert page.verdict(theirs, ours) == "no difference here"
-
-
 def test_table_vii_measures_what_the_page_shows(monkeypatch: pytest.MonkeyPatch) -> None:
     """A connection that did not open is opened again; where none opens, the row says so."""
     tables = {"nat": 0, "linux-nat": 15}
@@ -450,136 +406,6 @@ def test_table_vii_measures_what_the_page_shows(monkeypatch: pytest.MonkeyPatch)
             assert value == pytest.approx(min(x * factor, 3000), rel=0.01)
     void = [one.void for one in found if one.row == "nat" and one.what == shown[0].what]
     assert void == ["20 of 20 connections did not open"]
-
-
-def test_servers_of_2015_beside_ours() -> None:
-    """A client of the paper has four questions in flight; only its rows of Linux count."""
-    one = next(one for one in COMPARISONS if one.title == "DNS64 recursors, Unbound against BIND, Opteron")
-    rows = {"linux-unbound": 6000.0, "linux-bind": 3000.0, "dns64": 30_000.0}
-    found = Findings([Figure("DNS-loop", row, "answers/s", 32, 0, value) for row, value in rows.items()])
-    text = "\n".join(page.comparison(one, found, ""))
-    assert "| 32 | 7,545 | 4,796 | 1.57 x | 6,000 | 3,000 | 30,000 | 2.00 x |" in text
-    assert "| Unbound | BIND | Baregate | ratio |" in text
-    assert [line.x for line in page.lines(one, Findings([]))] == [4, 8, 16, 32]
-    assert "Table 17:" in text and "Table 16:" in text  # both are named
-    assert page.compared(one, page.lines(one, found)) == (7545 / 4961, 2)  # the most of each
-    found = [one.theirs[1].key for one in COMPARISONS if one.title.startswith("DNS64 forwarders")]
-    assert found == [f"2015-{number}-dns64/requests_per_s" for number in (1, 7, 13)]
-
-
-def test_bursts_have_their_number_mean_and_deviation() -> None:
-    found = Findings([Figure("8219", "nat", rfc.BURST, 0, run, value) for run, value in enumerate((100, 200, 300))])
-    found.figures.append(Figure("8219", "nat64", rfc.BURST, 0, 0, float("nan"), "no answer"))
-    text = "\n".join(sections.bursts(found))
-    assert "| Baregate nat | 3 | 200 | 100 | 300 | 100 |" in text and "| 0 | void: no answer |" in text
-    assert sections.bursts(Findings([])) == []
-
-
-def test_a_plateau_is_compared_by_its_height() -> None:
-    """Table VII: most points are where neither is full."""
-    one = comparison("processed at scaled rates, packets/s")
-    limits = {"nat": 50_000, "linux-nat": 9_565}
-    found = Findings([
-        Figure("VII", row, one.what, x, 0, min(x, limit))
-        for row, limit in limits.items() for x in (1000, 4000, 8000, 12000, 16000)
-    ])  # fmt: skip
-    found.figures.append(Figure("VII", "linux-nat", one.scale, 0, 0, 95_650.0))
-    assert "The most that our Linux guest processed: 95,650 packets/s." in page.comparison(one, found, "")
-    theirs, ours = page.compared(one, page.lines(one, found))
-    assert theirs == pytest.approx(13992 / 9565) and ours == pytest.approx(16000 / 9565)
-
-
-def test_the_summary_names_each_claim_once() -> None:
-    text = "\n".join(page.summary(Findings([])))
-    assert text.count("| 2016 II, IV |") == 1 and "time of 256" not in text
-
-
-@pytest.mark.parametrize("one", COMPARISONS, ids=lambda one: f"{one.table} {one.title}")
-def test_each_comparison_reads_its_columns(one: Any) -> None:
-    listed = page.lines(one, Findings([]))
-    assert listed and all(line.theirs[0] is not None and line.theirs[1] is not None for line in listed)
-    assert Transcript(one.name).source
-
-
-def test_what_is_wrong_is_computed() -> None:
-    text = "\n".join(wrong())
-    for part in ("2.8 %", "0.46 %", "8,140", "8,722", "20 to 21 %", "40 Mbit/s", "8,542", "9,289"):
-        assert part in text
-
-
-def test_page_and_plots(tmp_path: Path) -> None:
-    values = [figure("nat", 1.0), figure("linux-nat", 2.0), figure("wire", 0.5), figure("nat", 1.0, 64)]
-    values += [figure("linux-nat", float("nan"), 64, void="no answer")]
-    values += [Figure("8219", "nat", "loss, %", x, 0, x / 100) for x in (120, 110)]
-    values += [Figure("8219", row, rfc.NONE_LOST, x, 0, 5.0) for row in ("6to4", "ivi") for x in (64, 1518)]
-    found = Findings(values, 1, {"VI": (0.0, 0.8)})
-    pictures = curves.draw(found, tmp_path)
-    text = page.markdown(found, DEFAULT, "Made by a test.", pictures)
-    assert list(pictures) == ["TCP connection through NAT", curves.LOSSES]
-    assert (tmp_path / pictures["TCP connection through NAT"]).with_suffix(".svg").stat().st_size > 1000
-    assert "| 8 | 0.210 | 0.222 | 1.06 x | 1.00 | 2.00 | 0.500 | 2.00 x |" in text
-    assert "| VI | TCP connection through NAT | 1.06 x | 2.00 x | stronger (in doubt: the machine was busy) |" in text
-    assert "**In doubt:** other programs used 0.00 processor cores before and 0.80 during" in text
-    assert "void: no answer" in text and "What cannot be said:" in text
-    # Frame sizes as they are on the wire: 6to4 carries IPv6 inside, and a tunnel outside; ivi IPv6 and IPv4.
-    for sizes in ("84 / 104", "1,498 / 1,518", "84 / 64", "1,518 / 1,498"):
-        assert f"| {sizes} | 5.00" in text
-
-
-def test_the_page_of_a_box_speaks_of_no_emulator() -> None:
-    found = Findings([Figure("8219", "target", rfc.NONE_LOST, 64, 0, 5.0),
-                      Figure("V-rtt", "target", "round trip, ms", 64, 0, 0.2)])
-    text = page.markdown(found, DEFAULT, "Made by a test.", {})
-    for word in ("emulator", "vhost", "Linux guest", "## Summary", "HTTP"):
-        assert word not in text
-    assert "| 64 | 0.248 | 0.532 | 2.15 x | 0.200 |" in text and "| the box | 64 | 5.00 |" in text
-
-
-@pytest.mark.parametrize("value, said", [(0, "0"), (0.0123, "0.0123"), (1.234, "1.23"), (12.34, "12.3"),
-                                         (123.4, "123"), (12345, "12,345"), (float("nan"), "–"), (float("inf"), "∞")])
-def test_numbers(value: float, said: str) -> None:
-    assert number(value) == said
-
-
-# ---- a further run ----
-
-
-def findings(*values: float) -> Findings:
-    return Findings([figure("nat", value, run=run) for run, value in enumerate(values)])
-
-
-@pytest.mark.parametrize(("first", "second", "agreed"), [
-    ((1.0, 2.0, 3.0), (2.9, 3.5, 4.0), 1), ((1.0,), (1.15,), 1), ((1.0,), (1.3,), 0), ((1.0, 1.1), (2.0, 2.1), 0),
-])  # fmt: skip
-def test_runs_agree_within_their_spreads(first: tuple[float, ...], second: tuple[float, ...], agreed: int) -> None:
-    count, lines = compare.report(findings(*first), findings(*second))
-    assert (count, len(lines)) == (agreed, 1 - agreed)
-
-
-@pytest.mark.parametrize(("what", "first", "second", "agreed"), [
-    ("lost, %", 0.0, 0.9, 1), ("lost, %", 0.0, 1.1, 0), ("variation, µs", 0.0, -1.0, 1), ("variation, µs", 0.0, 5.0, 0),
-    ("round trip, ms", 0.0, 0.1, 0),
-])  # fmt: skip
-def test_small_figures_agree(what: str, first: float, second: float, agreed: int) -> None:
-    one, two = (Findings([Figure("VI", "nat", what, 0, 0, value)]) for value in (first, second))
-    assert compare.report(one, two)[0] == agreed
-
-
-def test_a_figure_of_one_run_only_is_named(tmp_path: Path) -> None:
-    shelf = Shelf(tmp_path, tmp_path / "image", DEFAULT, {})
-    shelf.put("VI", [figure("nat", 1.0), figure("wire", float("nan"), void="lost")])
-    (tmp_path / "measured.json").write_text(compare.pack(shelf, ["VI"]))
-    first, effort = compare.unpack(tmp_path / "measured.json")
-    assert effort == "default"
-    assert compare.report(first, findings(1.0)) == (1, [])
-    second = Findings([figure("nat", float("nan"), void="no answer"), figure("wire", 2.0)])
-    assert compare.report(first, second) == (0, [
-        "VI, nat, connection, ms, 8: only in the first (no answer)",
-        "VI, wire, connection, ms, 8: only in the second (lost)",
-    ])  # fmt: skip
-    (tmp_path / "measured.json").write_text("[]")
-    with pytest.raises(ValueError, match="no figures"):
-        compare.unpack(tmp_path / "measured.json")
 
 
 # ---- calls ----

@@ -10,6 +10,7 @@ import json
 import re
 import sys
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
@@ -17,6 +18,7 @@ import pytest
 ROOT = Path(__file__).resolve().parents[2]
 sys.path[:0] = [str(ROOT / "tools" / name) for name in ("papers", "bench", ".")]
 
+import bed  # noqa: E402
 import compare  # noqa: E402
 import results  # noqa: E402
 from results import Figure  # noqa: E402
@@ -44,7 +46,7 @@ def fixture_program(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Any:
              module.Part("V-rtt", (0, 0, 0), lambda bench: [Figure("V-rtt", "nat", "round trip, ms", 64, 0, 1.0)]))
     for name, value in {"ROOT": tmp_path, "OUT": tmp_path / "build", "PARTS": parts, "cores_in_use": lambda: (0, 0, 0),
                         "MEASURED": tmp_path / "docs" / "papers" / "measured.json",
-                        "programs": lambda: {},
+                        "SECOND": tmp_path / "docs" / "papers" / "second.json", "programs": lambda: {},
                         "build_generator": lambda: tmp_path / "gen"}.items():  # fmt: skip
         monkeypatch.setattr(module, name, value)
     monkeypatch.setattr(module.time, "sleep", lambda seconds: None)
@@ -235,3 +237,62 @@ def test_programs_of_a_part_are_those_that_it_imports() -> None:
         named = {Path(name).stem for name in (*run.COMMON, *part.programs) if name.startswith("papers/")}
         assert seen <= named, (part.name, seen - named)
     assert set(run.programs()) == {part.name for part in run.PARTS}
+    scaled = next(part.programs for part in run.PARTS if part.name == "VII")  # its rates follow from the paper's most
+    assert {"papers/paper.py", "../docs/papers/2012-vii-nat-packets.csv"} <= set(scaled)
+
+
+def test_parts_of_the_test_bed_are_those_of_the_run() -> None:
+    words = [part.split(" ")[0] for parts, _, _ in bed.WIRED for part in parts.split(", ")]
+    assert set(words) == {part.name for part in load().PARTS}
+
+
+@pytest.mark.parametrize("words", [("--quick",), ("--rfc",), ("--only", "8219", "--rows", "nat")])
+def test_only_a_default_run_writes_the_page(program: Any, capsys: pytest.CaptureFixture[str],
+                                            words: tuple[str, ...]) -> None:
+    """Another one would replace a fuller page."""
+    program.PARTS = load().PARTS
+    with pytest.raises(SystemExit):
+        call(program, "--write", *words)
+    assert "--write is for the default effort and all guests" in capsys.readouterr().err
+
+
+def test_guests_that_are_kept_already_are_told(program: Any, capsys: pytest.CaptureFixture[str]) -> None:
+    program.PARTS = (program.Part("8219", (0, 0, 0), lambda bench: [FIGURE]),)
+    assert call(program) == 0 and call(program, "--only", "8219", "--rows", "nat") == 0
+    assert "all guests of 8219 are kept already" in capsys.readouterr().err
+
+
+def test_the_time_left_of_a_box_is_that_of_one_guest(program: Any) -> None:
+    part = program.Part("8219", (8, 80, 800), None)
+    words = {"effort": "default", "rows": (), "target": None}
+    assert program.remaining(SimpleNamespace(**words), [part]) == "80 minutes"
+    assert program.remaining(SimpleNamespace(**words | {"target": "a,b"}), [part]) == "10 minutes"
+    assert program.remaining(SimpleNamespace(**words | {"rows": ("nat", "ivi")}), [part]) == "20 minutes"
+
+
+def test_the_page_has_the_second_run_in_the_repository(program: Any, capsys: pytest.CaptureFixture[str]) -> None:
+    """As far as the same programs made it with the same image; a file that is none is named."""
+    page = program.ROOT / "docs" / "papers.md"
+    assert call(program, "--write") == 0 and "## A second run" not in page.read_text()
+    program.shutil.copy(program.MEASURED, program.SECOND)
+    assert call(program, "--write") == 0
+    assert "## A second run" in page.read_text() and "| all | 2 | 2 | 0 | 0 | 0 | 0 | 0 |" in page.read_text()
+    assert call(program, "--save", str(program.SECOND)) == 0  # itself is no second run
+    assert "## A second run" not in (program.OUT / "papers.md").read_text()
+    words = json.loads(program.SECOND.read_text())
+    words["VI"]["programs"] = "others"
+    program.SECOND.write_text(json.dumps(words))
+    assert call(program, "--write") == 0 and "Not yet measured again: VI." in page.read_text()
+    program.SECOND.write_text(json.dumps(words | {"image": "another"}))
+    assert call(program, "--write") == 0 and "## A second run" not in page.read_text()
+    program.SECOND.write_text("[]")
+    capsys.readouterr()
+    assert call(program, "--write") == 0 and "second.json has no figures" in capsys.readouterr().err
+
+
+def test_a_run_of_another_image_is_not_compared(program: Any, capsys: pytest.CaptureFixture[str]) -> None:
+    assert call(program, "--write") == 0
+    program.MEASURED.write_text(json.dumps(json.loads(program.MEASURED.read_text()) | {"image": "another"}))
+    capsys.readouterr()
+    assert call(program, "--compare", str(program.MEASURED)) == 2
+    assert "cannot be compared: it is of another image (another and" in capsys.readouterr().err

@@ -8,11 +8,12 @@ import contextlib
 import json
 import math
 from collections.abc import Iterator
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from results import Figure, Findings, Shelf, Value, machine, number
-from sections import SPREAD
+from results import EFFORTS, Figure, Findings, Shelf, Value, machine
+from sections import SPREAD, measured, rounded
 
 POINTS = 0.5  # by which a figure in percent may differ: a lost frame more or less says nothing
 LEAST_US = 2.0  # by which a figure in microseconds may differ: variations have medians near 0
@@ -58,12 +59,46 @@ def _packed(path: Path) -> Iterator[dict[str, Any]]:
         raise ValueError(f"{path} has no figures: {error}") from None
 
 
-def unpack(path: Path) -> tuple[Findings, str]:
-    """The figures of the whole parts of a file that pack() made, and the name of their effort. ValueError if it is
-    none."""
+@dataclass(frozen=True)
+class Packed:
+    """The whole parts of a file that pack() made."""
+
+    found: Findings
+    made_with: dict[str, str]  # the image's digest and the name of the effort
+    programs: dict[str, str]  # by part their digest
+    machines: dict[str, str] = field(default_factory=dict)  # by part
+    dates: dict[str, str] = field(default_factory=dict)  # by part
+
+    def of(self, programs: dict[str, str]) -> Packed:
+        """Only the parts that these programs measured."""
+        parts = [part for part, digest in self.programs.items() if programs.get(part, "") == digest]
+        return Packed(
+            Findings((one for one in self.found.figures if one.part in parts), self.found.runs), self.made_with,
+            *({part: word for part, word in words.items() if part in parts}
+              for words in (self.programs, self.machines, self.dates)),
+        )  # fmt: skip
+
+
+def unpack(path: Path) -> Packed:
+    """ValueError if pack() did not make this file."""
     with _packed(path) as words:
-        whole = {part: kept["figures"] for part, kept in words.items() if isinstance(kept, dict) and "figures" in kept}
-        return Findings(one for part, kept in whole.items() for one in _figures(part, kept)), words["effort"]
+        whole = {part: kept for part, kept in words.items() if isinstance(kept, dict) and "figures" in kept}
+        return Packed(
+            Findings((one for part, kept in whole.items() for one in _figures(part, kept["figures"])),
+                     EFFORTS[words["effort"]].runs),
+            {"image": words["image"], "effort": words["effort"]},
+            *({part: kept[key] for part, kept in whole.items()} for key in ("programs", "machine", "date")),
+        )
+
+
+def differing(first: Packed, made_with: dict[str, str], programs: dict[str, str]) -> list[str]:
+    """A line for each reason why a file is of something else than this image, effort and these programs."""
+    lines = [
+        f"it is of another {key} ({first.made_with[key][:16]} and {value[:16]})"
+        for key, value in made_with.items() if first.made_with[key] != value
+    ]  # fmt: skip
+    parts = [part for part, digest in first.programs.items() if programs.get(part, "") not in ("", digest)]
+    return lines + ([f"it was measured by other programs: {', '.join(parts)}"] if parts else [])
 
 
 def adopt(shelf: Shelf, path: Path, parts: list[str]) -> list[str]:
@@ -107,24 +142,49 @@ def keys(found: Findings) -> list[Key]:
     return list(dict.fromkeys((one.part, one.row, one.what, one.x) for one in found.figures))
 
 
-def report(first: Findings, second: Findings) -> tuple[int, list[str]]:
-    """How many figures of both agree, and a line for each that does not, or that only one of them has. Parts that the
-    second one has not measured are left out."""
-    parts = {one.part for one in second.figures}
-    agreed, lines = 0, []
+@dataclass(frozen=True)
+class Outcome:
+    """What a figure was in two runs; None where a run has none."""
+
+    key: Key
+    one: Value | None
+    two: Value | None
+    why: str = ""  # the one that has it not
+
+    @property
+    def name(self) -> str:
+        part, row, what, x = self.key
+        return f"{part}, {row}, {what}, {x:g}"
+
+    @property
+    def both(self) -> bool:
+        return self.one is not None and self.two is not None
+
+    @property
+    def agrees(self) -> bool:
+        return self.one is not None and self.two is not None and agree(self.one, self.two, self.key[2])
+
+    def line(self) -> str:
+        """How the two runs differ."""
+        if self.one is None or self.two is None:
+            which = "first" if self.one else "second"
+            return f"{self.name}: only in the {which}{f' ({self.why})' if self.why else ''}"
+        times = rounded(self.two.median / self.one.median) if self.one.median else "∞"
+        return f"{self.name}: {measured(self.one)} and {measured(self.two)}, {times} times"
+
+
+def outcomes(first: Findings, second: Findings) -> list[Outcome]:
+    """Every figure that one of two runs has, of the parts that both have measured."""
+    parts = {one.part for one in first.figures} & {one.part for one in second.figures}
+    found = []
     for key in dict.fromkeys([*keys(first), *keys(second)]):
-        if key[0] not in parts:
-            continue
         one, two = first.value(*key), second.value(*key)
-        name = f"{key[0]}, {key[1]}, {key[2]}, {key[3]:g}"
-        if one is None and two is None:
-            continue
-        if one is None or two is None:
-            which = "first" if one else "second"
-            why = (second if one else first).why(*key)
-            lines.append(f"{name}: only in the {which}{f' ({why})' if why else ''}")
-        elif agree(one, two, key[2]):
-            agreed += 1
-        else:
-            lines.append(f"{name}: {one} and {two}, {number(two.median / one.median) if one.median else '∞'} times")
-    return agreed, lines
+        if key[0] in parts and (one or two):
+            found.append(Outcome(key, one, two, (second if one else first).why(*key)))
+    return found
+
+
+def report(first: Findings, second: Findings) -> tuple[int, list[str]]:
+    """How many figures of both agree, and a line for each that does not, or that only one of them has."""
+    found = outcomes(first, second)
+    return sum(one.agrees for one in found), [one.line() for one in found if not one.agrees]

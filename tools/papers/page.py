@@ -3,152 +3,140 @@
 
 from __future__ import annotations
 
-import math
-import statistics
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 
+import again
+import bed
+import compare
+import faults
 import inner
 import names
 import sections
 import target
-from paper import ABSENT, CANNOT, COMPARISONS, SAME, Comparison, Transcript, wrong
-from results import Effort, Findings, Value, number
-
-STRONGER = 1.1  # a ratio this many times theirs is stronger
-SAME_SIZE = 0.02  # of the logarithm of a ratio: less is no difference
-
-
-def ratio(first: float | None, second: float | None, less_is_better: bool) -> float | None:
-    """How many times better the first one is; infinity if one of them is at 0, where nothing is better."""
-    if first is None or second is None:
-        return None
-    if first == second:
-        return 1.0
-    better, worse = (second, first) if less_is_better else (first, second)
-    return better / worse if worse else math.inf
+from comparisons import ABSENT, CANNOT, COMPARISONS, SAME, Comparison
+from paper import Transcript
+from results import Effort, Findings
+from verdicts import FEW, SAME_SIZE, Compared, Line, compared, lines, near_floor, ratio, rows_of, scale_of, verdict
 
 
 @dataclass(frozen=True)
-class Line:
-    """One row of a comparison: theirs (ours, their peer), ours (Baregate, its peer), what stands beside; None where
-    missing."""
+class About:
+    """What the page says besides the figures."""
 
-    x: float
-    theirs: tuple[float | None, float | None]
-    ours: tuple[Value | None, Value | None]
-    beside: Value | None
-    why: tuple[str, str] = ("", "")  # why ours are missing
-
-    def ratios(self, less_is_better: bool) -> tuple[float | None, float | None]:
-        """How many times better the first of each pair is."""
-        ours = tuple(value.median if value else None for value in self.ours)
-        return ratio(*self.theirs, less_is_better), ratio(ours[0], ours[1], less_is_better)
-
-
-def rows_of(one: Comparison, found: Findings) -> tuple[str, str]:
-    """The guests of a comparison; the box stands for both, where it was measured."""
-    return (target.ROW.name,) * 2 if found.of_box() else (one.ours[0].key, one.ours[1].key)
-
-
-def lines(one: Comparison, found: Findings) -> list[Line]:
-    """Every point that the paper or we have measured."""
-
-    def theirs(key: str) -> dict[float, float]:
-        name, _, column = key.rpartition("/")
-        values = Transcript(name or one.name).column(one.x, column, one.only)
-        return {x * one.times: value for x, value in values.items()}
-
-    columns = [theirs(curve.key) for curve in one.theirs]
-    rows = rows_of(one, found)
-    points = sorted(set(columns[0]) | set(found.points(one.part, one.what)))
-    return [
-        Line(
-            x,
-            (columns[0].get(x), columns[1].get(x)),
-            (found.value(one.part, rows[0], one.what, x), found.value(one.part, rows[1], one.what, x)),
-            found.value(one.part, one.beside.key, one.what, x) if one.beside else None,
-            (found.why(one.part, rows[0], one.what, x), found.why(one.part, rows[1], one.what, x)),
-        )
-        for x in points
-    ]
-
-
-def compared(one: Comparison, listed: list[Line]) -> tuple[float | None, float | None]:
-    """Their ratio and ours: the medians over the points that both have; or, of a plateau, that of the most which each
-    system reached."""
-    if one.plateau:
-        tops = [
-            max((value for value in column if value is not None), default=None)
-            for column in (
-                *zip(*(line.theirs for line in listed), strict=True),
-                *zip(*([value.median if value else None for value in line.ours] for line in listed), strict=True),
-            )
-        ]
-        return ratio(tops[0], tops[1], one.less_is_better), ratio(tops[2], tops[3], one.less_is_better)
-    pairs = [line.ratios(one.less_is_better) for line in listed]
-    both = [(theirs, ours) for theirs, ours in pairs if theirs is not None and ours is not None]
-    if not both:
-        return None, None
-    return statistics.median(pair[0] for pair in both), statistics.median(pair[1] for pair in both)
-
-
-def _size(value: float) -> float:
-    """The logarithm of a ratio, which may be 0 or infinite."""
-    return math.log(value) if 0 < value < math.inf else math.copysign(math.inf, value - 1)
-
-
-def verdict(theirs: float | None, ours: float | None) -> str:
-    """What our ratio says about theirs, by rule."""
-    if theirs is None or ours is None:
-        return "not measured"
-    if abs(_size(ours)) <= SAME_SIZE:
-        return "no difference here"
-    if abs(_size(theirs)) <= SAME_SIZE:
-        return "a difference only here"
-    if (_size(theirs) > 0) != (_size(ours) > 0):
-        return "not reproduced"
-    return "stronger" if abs(_size(ours)) > abs(_size(theirs)) * STRONGER else "same direction"
+    made: str  # when, where and by which command
+    pictures: dict[str, str]  # paths by the comparison's title
+    image: str = ""  # the SHA-256 of ours
+    cache: Path = field(default_factory=Path)  # the folder of the Linux guests' packages
+    second: compare.Packed | None = None  # a second run
 
 
 def _times(value: float | None) -> str:
-    return "–" if value is None else f"{number(value)} x"
+    return "–" if value is None else f"{sections.rounded(value)} x"
 
 
-def _sources(one: Comparison) -> list[str]:
-    """Where the figures of the paper stand, each line once."""
+def _ranged(value: float | None, of: tuple[float, ...], full: tuple[bool, bool] = (True, True)) -> str:
+    """A ratio, with the least and the most of those at the points; a bound where one of the two was not full."""
+    text = {(False, True): "at least ", (True, False): "at most "}.get(full, "") + _times(value)
+    return f"{text} ({sections.rounded(min(of))} to {sections.rounded(max(of))})" if len(of) > 1 else text
+
+
+def _sources(one: Comparison) -> str:
+    """Where the figures of the paper stand."""
     others = [curve.key.rpartition("/")[0] for curve in one.theirs]
-    named = [one.name, *(name for name in others if name)]
-    return list(dict.fromkeys(line for name in named for line in Transcript(name).source[-2:]))
+    named = dict.fromkeys([one.name, *(name for name in others if name)])
+    lines = [line.removeprefix("Page not known; ") for name in named for line in Transcript(name).source]
+    said = [line for line in lines if line.startswith(("Table", "the paper says"))]
+    return f"{bed.PAPERS[one.name[:4]][0]}, {'; '.join(said)}"
 
 
-def comparison(one: Comparison, found: Findings, picture: str) -> list[str]:
-    """The section of one table. With a box there is nothing of ours to compare it with."""
-    listed, box = lines(one, found), found.of_box()
+def _unit(one: Comparison) -> str:
+    """Of the figures."""
     unit = one.what.rpartition(", ")[2] if ", " in one.what else one.what
-    header = [one.x_title, *(f"{curve.title}, paper" for curve in one.theirs), "ratio"]
-    header += [target.ROW.title] if box else [one.ours[0].title, one.ours[1].title]
-    header += [] if box else [*([one.beside.title] if one.beside else []), "ratio"]
+    return f"{unit}, which is assumed of the paper's" if "no unit" in _sources(one) else unit
+
+
+def _full(one: Comparison, said: Compared) -> list[str]:
+    """Which of our systems were not full at the highest rate offered."""
+    if said.ours is None or not one.offered or all(said.full):
+        return []
+    which = " and ".join(curve.title for curve, full in zip(one.ours, said.full, strict=True) if not full)
+    return [f"Not full: {which} processed all that was offered, but for a hundredth.", ""]
+
+
+def _near_floor(one: Comparison, listed: list[Line]) -> list[str]:
+    """At how many points what we add cannot be told from the network's own."""
+    near, total = near_floor(one, listed)
+    if not total:
+        return []
+    text = "*Floor* is the network of the test without a gateway."
+    if near:
+        text += f" At {near} of {total} points the range of {one.ours[0].title} overlaps the floor's: there its own"
+        text += " share cannot be told." if one.less_is_better else " share in the limit cannot be told."
+    return [text, ""]
+
+
+def _table_of(one: Comparison, found: Findings, listed: list[Line]) -> list[str]:
+    """The paper's columns, and ours; of a box its own, beside the paper's bare PC."""
+    box, scale = found.of_box(), scale_of(one, found)
+    beside = [curve for curve in (one.beside,) if curve and not box]
+    header = [one.x_title, *(f"{curve.title}, paper" for curve in one.theirs)]
+    header += [f"{one.beside_theirs.title}, paper"] if one.beside_theirs else []
+    header += ["ratio", *(["offered here, packets/s"] if one.scale else [])]
+    header += [target.ROW.title] if box else [curve.title for curve in (*one.ours, *beside)]
     rows = []
     for line in listed:
         theirs, ours = line.ratios(one.less_is_better)
+        rows.append([f"{line.x:,g}", *map(sections.text_of, line.theirs)])
+        rows[-1] += [sections.text_of(line.beside_theirs)] if one.beside_theirs else []
+        rows[-1] += [_times(theirs)]
+        rows[-1] += [sections.rounded(line.x * scale) if scale else "–"] if one.scale else []
         cells = [sections.text_of(value, why) for value, why in zip(line.ours, line.why, strict=True)]
-        rows.append([f"{line.x:,g}", *map(sections.text_of, line.theirs), _times(theirs), *cells[: 1 if box else 2]])
+        rows[-1] += cells[: 1 if box else 2]
+        rows[-1] += [sections.text_of(line.beside)] if beside else []
         if not box:
-            rows[-1] += [*([sections.text_of(line.beside)] if one.beside else []), _times(ours)]
-    text = [f"### Table {one.table}: {one.title}", ""]
-    text += [f"Paper: {'; '.join(_sources(one))}. Figures: {unit}.", ""]
+            rows[-1] += [_times(ours)]
+        elif not one.scale:
+            rows[-1] += [_times(ratio(line.medians()[0], line.theirs[0], one.less_is_better))]
+    last = ["ratio"] if not box else [] if one.scale else [f"{target.ROW.title} beside {one.theirs[0].title}"]
+    return sections.table([*header, *last], rows)
+
+
+def comparison(one: Comparison, found: Findings, picture: str) -> list[str]:
+    """The section of one table. A box stands beside the paper's bare PC."""
+    listed, box = lines(one, found), found.of_box()
+    title = one.title.replace("our Linux guest", target.ROW.title) if box else one.title
+    text = [f"### Table {one.table}: {title}", "", f"Paper: {_sources(one)}. Figures: {_unit(one)}.", ""]
     text += [f"**In doubt:** {found.doubt(one.part)}.", ""] if found.doubt(one.part) else []
     if one.scale and (most := found.value(one.part, rows_of(one, found)[1], one.scale, 0)):
-        text += [f"The most that {'the box' if box else 'our Linux guest'} processed: {most} packets/s.", ""]
-    text += sections.table(header, rows)
+        text += [f"The scale: {'the box' if box else 'our Linux guest'} processed {sections.rounded(most.median)}"
+                 " packets/s in a search before the series; it can be more later.", ""]  # fmt: skip
+    text += _table_of(one, found, listed)
+    text += [] if box else [*_full(one, compared(one, listed, scale_of(one, found))), *_near_floor(one, listed)]
     text += [f"![Table {one.table}: {one.title}]({picture})", ""] if picture else []
     if box:
-        return text
-    text += [f"What is the same: {SAME[one.part]}", ""] if one.part in SAME else []
+        return [*text, *([] if one.scale else [f"What differs: {one.differs}", ""])]
+    same = one.same or SAME.get(one.part, "")
+    text += [f"What is the same: {same}", ""] if same else []
     text += [f"What differs: {one.differs}", ""]
     text += [f"What cannot be said: {CANNOT[one.part]}", ""] if one.part in CANNOT else []
     return text
+
+
+def _reserves(one: Comparison, found: Findings, listed: list[Line], said: Compared) -> list[str]:
+    """What weakens a verdict."""
+    if said.ours is None:
+        return []
+    near, total = near_floor(one, listed)
+    columns = frozenset(curve.key for curve in one.theirs)
+    reserves = {
+        f"{said.runs} repetition{'s' if said.runs > 1 else ''} only": 0 < said.runs < FEW,
+        "near the floor": 2 * near > total,
+        "the paper's columns are a constant apart": any(
+            columns == {it.column, it.other} for it in faults.constants(one.name)),
+        "in doubt: the machine was busy": bool(found.doubt(one.part)),
+    }  # fmt: skip
+    return [words for words, holds in reserves.items() if holds]
 
 
 def summary(found: Findings) -> list[str]:
@@ -157,13 +145,29 @@ def summary(found: Findings) -> list[str]:
     for one in COMPARISONS:
         if not one.ranked:
             continue
-        theirs, ours = compared(one, lines(one, found))
-        said = verdict(theirs, ours)
-        if found.doubt(one.part) and ours is not None:
-            said += " (in doubt: the machine was busy)"
-        rows.append([one.table, one.title, _times(theirs), _times(ours), said])
-    rows += [[name, title, "–", "–", f"not measured: {why}"] for name, title, why in ABSENT]
-    return sections.table(["table", "what", "their ratio", "our ratio", "verdict"], rows)
+        listed = lines(one, found)
+        said = compared(one, listed, scale_of(one, found))
+        points = str(said.points) if said.points else "most" if said.ours is not None else "–"
+        rows.append([
+            one.table, one.title, _ranged(said.theirs, said.theirs_all), _ranged(said.ours, said.ours_all, said.full),
+            points, "; ".join([verdict(said), *_reserves(one, found, listed, said)]),
+        ])  # fmt: skip
+    rows += [[name, title, "–", "–", "–", why] for name, title, why in ABSENT]
+    return sections.table(["table", "what", "their ratio", "our ratio", "points", "verdict"], rows)
+
+
+def voids(found: Findings, part: str) -> list[str]:
+    """Why figures of a part do not count: a line for each guest and reason, with the quantities and how many."""
+    groups: dict[tuple[str, str], list[str]] = {}
+    for one in found.figures:
+        if one.part == part and one.void:
+            groups.setdefault((one.row, sections.plain(one.void)), []).append(
+                f"{one.what} ({one.x:,g})" if one.x else one.what
+            )
+    return [
+        f"* {part}, {row}: {reason}. {len(whats)} of: {'; '.join(dict.fromkeys(whats))}"
+        for (row, reason), whats in groups.items()
+    ]
 
 
 QUICK_BOX = " A quick run leaves out the rate with 0.1 % lost, 10 and 1,000 flows, and the connections held."
@@ -177,50 +181,107 @@ def _begin(found: Findings, effort: Effort) -> list[str]:
     """What holds for the whole page."""
     repeated = "1 repetition" if effort.runs == 1 else f"{effort.runs} repetitions"
     text = [
-        f"{repeated}; trials of {effort.seconds:g} s, the last of a search {effort.last:g} s, where nothing else is"
-        " said. Medians, with the 1st and"
-        " the 99th percentile in brackets; a number in square brackets says how many repetitions a figure has if they"
-        " are fewer."
+        f"{repeated} where nothing else is said; trials of {effort.seconds:g} s, the last of a search"
+        f" {effort.last:g} s. Medians, with the 1st and the 99th percentile in brackets (of less than some 50"
+        " repetitions these are the least and the most); a number in square brackets says how many repetitions a figure"
+        " has if they are fewer."
+        f" {sections.MARK} marks a figure whose repetitions differ by more than twice: its median says little. Ours"
+        " have three digits."
         + ("" if effort.name == "rfc" else " RFC 8219 asks for 60 s and 20 repetitions: these are fewer.")
         + ("" if not effort.quick else QUICK_BOX if found.of_box() else QUICK), "",
     ]  # fmt: skip
     if found.of_box():
         return [
             "The papers' bare PC was a Pentium 4. The box was measured over two Ethernet interfaces of a PC that was"
-            " all hosts.", "", *text,
+            " all hosts. A ratio is how many times better the first of two is; the last one is that of the box beside"
+            " the paper's bare PC, below 1 where the paper's is better.", "", *text,
         ]  # fmt: skip
     return [
-        "Theirs is a Pentium 4 PC, in time. Ours is an emulator without caches or buses, with Linux 6.1 beside it in"
-        " the same run. Compare ratios with ratios, not milliseconds with milliseconds.", "", *text,
+        "Theirs is a Pentium 4 PC, in time. Ours is an emulator (QEMU) without caches or buses, with a Linux guest"
+        " beside it in the same part of a run. Compare ratios with ratios, not milliseconds with milliseconds.", "",
+        *text,
         "A ratio is how many times better the first of two is; below 1 the second one is better, and *stronger* means"
         " further below. A verdict compares the median ratio of the points that"
-        " both have; for table VII, where all are equal until one is full, and for the servers of 2015 the ratio of the"
-        " most that each processed."
+        " both have (with the least and the most of them in brackets; points where all four have 0 are left out);"
+        " for table VII, where all are equal until one is full, and for the servers of 2015 the ratio of the"
+        " most that each processed. Where one of ours was not full, the ratio is a bound."
+        " *Within the spread*: at more than half of the points our two ranges overlap; the ranges of few repetitions"
+        " lie apart by chance, so those are named. *Near the floor*: so do ours and the network without a gateway."
         f" *Stronger* is a tenth more (of its logarithm) than the paper's; one within {SAME_SIZE * 100:.0f} % of 1 is"
-        " *no difference*.", "",
-        f"Two runs agree if the ranges of a figure overlap, each at least {sections.SPREAD * 100:.0f} %, half a point"
-        " of percent or two microseconds to either side of its median (`tools/papers/run --compare FILE`).", "",
+        " *no difference*. The rules look at size and sign only: a line that has the paper's ratio can still have"
+        " another shape.", "",
+        "Two runs agree if the ranges of a figure or of a ratio overlap, each at least"
+        f" {sections.SPREAD * 100:.0f} %, for figures also half a point of percent or two microseconds, to either side"
+        " of its median (`tools/papers/run --compare FILE`).", "",
     ]  # fmt: skip
 
 
-def markdown(found: Findings, effort: Effort, made: str, pictures: dict[str, str]) -> str:
-    """The page. `made` says when, where and by which command; `pictures` are paths by the comparison's title."""
-    text = ["# The papers, measured again", "", made, "", *_begin(found, effort)]
-    box = found.of_box()
-    text += [] if box else ["## Summary", "", *summary(found)]
+def _questions(found: Findings, effort: Effort) -> list[str]:
+    """DNS64 between hosts, and what its rates do not say."""
+    text = names.sections(found, effort)
+    few = any(
+        one.part == "DNS-hosts" and one.what.startswith("all answered") and (value := found.value(
+            one.part, one.row, one.what, one.x)) and sections.scattered(value)
+        for one in found.figures
+    )  # fmt: skip
+    if few:
+        text += [
+            "A trial fails at a single answer that is late or lost, and a search from above halves the rate then. Where"
+            f" repetitions differ as those marked {sections.MARK} do, or a rate is far below its neighbours, this is"
+            " what ended the search: what the server answers at most is more.", "",
+        ]  # fmt: skip
+    return text
+
+
+def _steps(found: Findings, picture: str) -> list[str]:
+    """What tables II and XVI say, and what they cannot."""
+    ways = {"4 to 6": inner.WAYS["4to6"], "6 to 4": inner.WAYS["6to4"]}
+    slow = [f"{sections.measured(value)} in `{row}`" for row in ("nat", "nat64")
+            if (value := found.value("II", row, "slow, cycles", inner.WAYS["out"]))]  # fmt: skip
+    address = [found.value("II", "ivi", "address, cycles", x) for x in ways.values()]
+    text = [
+        "What is the same: the names of the steps. Our *Forwarding* is a whole known packet from frame to frame, so"
+        " more than the paper's step. What cannot be said: what a Pentium 4 needs, and how the steps add up. The steps"
+        " of a translation are timed where a packet takes the long way, as the first one of a flow does; a known one"
+        " takes a shorter one, which is less than the sum of the steps.",
+    ]
+    more = [
+        (known.median / whole.median - 1) * 100 for row, way in (("nat", "out"), ("nat64", "out"), ("6to4", "out"))
+        if (known := found.value("II", row, "known, cycles", inner.WAYS[way]))
+        and (whole := found.value("II", row, "whole packet, instructions", inner.WAYS[way]))
+    ]  # fmt: skip
+    if more:
+        text[0] += (
+            f" The guest's own clock gives {min(more):.0f} to {max(more):.0f} % more for a known packet than the plugin"
+            " of the emulator, which counts whole packets."
+        )
+    if slow:
+        text[0] += f" The first packet of a flow takes the long way, in cycles: {', '.join(slow)}."
+    if address[0] and address[1]:
+        here = "less" if address[0].median < address[1].median else "more"
+        text.append(f"The paper's mapping of addresses costs more from 4 to 6 than from 6 to 4; ours costs {here}.")
+    plot = [f"![Table XVI: translation times]({picture})", ""] if picture else []
+    return [*plot, *text, ""] if found.rows("II") else []
+
+
+def markdown(found: Findings, effort: Effort, about: About) -> str:
+    """The page."""
+    text = ["# The papers, measured again", "", about.made, "", *_begin(found, effort)]
+    box, pictures = found.of_box(), about.pictures
+    text += [] if box else ["## Summary", "", *summary(found), *bed.sections(about.image, about.cache)]
     parts = sorted({one.part for one in found.figures})
     text += ["## The papers' tables", ""]
     for one in COMPARISONS:
         if not box or one.part in parts:
             text += comparison(one, found, pictures.get(one.title, ""))
-    text += [] if box else inner.sections(found)
-    text += sections.procedures(found, effort, pictures)
-    text += [] if box else [*sections.others(found), *names.sections(found, effort)]
-    text += [] if box else ["## What we found wrong", "", *(f"* {line}" for line in wrong()), ""]
-    voids = [f"* {part}: {reason}" for part in parts for reason in found.voids(part)]
-    if voids:
-        text += ["## Figures that do not count", "", *voids, ""]
-    return "\n".join(text)
+    text += [] if box else [*inner.sections(found), *_steps(found, pictures.get("translation steps", ""))]
+    text += [*sections.rfc8219(found, effort, pictures), *sections.rfc9693(found, effort)]
+    text += [] if box else [*sections.others(found), *_questions(found, effort)]
+    text += [] if box else ["## What we found wrong", "", *(f"* {line}" for line in faults.wrong()), ""]
+    text += again.sections(found, about.second) if about.second else []
+    void = [line for part in parts for line in voids(found, part)]
+    text += ["## Figures that do not count", "", *void, ""] if void else []
+    return "\n".join([*text, *bed.references()])
 
 
 def write(page: Path, text: str) -> None:

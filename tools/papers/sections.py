@@ -4,6 +4,7 @@ figures are written in tables."""
 
 from __future__ import annotations
 
+import re
 import statistics
 from collections.abc import Iterable
 
@@ -16,14 +17,45 @@ from results import Effort, Findings, Value, number
 
 SPREAD = 0.1  # by which a figure may differ in a further run, whatever its own spread
 REASON = 60  # letters of a reason that fit into a table
+SCATTERED = 2.0  # so many times the least repetition is the most: such a figure is marked
+MARK = "†"
+RING = 256  # descriptors of QEMU's virtio-net for frames to the guest, by default
+RING_NEAR = 10  # by which a burst that fills it may differ: the step of the search, and what was taken meanwhile
+RING_TEXT = [f"All end about the {RING} descriptors of the virtual card: this says nothing about the gateways.", ""]
 Column = tuple[str, str, float]  # title, quantity, x
+
+
+def rounded(value: float) -> str:
+    """Three significant digits, also of large figures."""
+    return number(float(f"{value:.3g}"))
+
+
+def scattered(value: Value) -> bool:
+    """Do its repetitions differ so much that the median says little?"""
+    return value.runs > 1 and value.low > 0 and value.high > SCATTERED * value.low
+
+
+def measured(value: Value) -> str:
+    """A figure of ours: the median, in brackets the range, in square brackets the repetitions if they are fewer than
+    planned."""
+    text = rounded(value.median)
+    if value.runs > 1:
+        text += f" ({rounded(value.low)} to {rounded(value.high)})"
+    if value.runs < value.planned:
+        text += f" [{value.runs}]"
+    return f"{text} {MARK}" if scattered(value) else text
+
+
+def plain(reason: str) -> str:
+    """A reason with its figures written as the page writes them."""
+    return re.sub(r"\d+(\.\d+)?e\+\d+", lambda found: rounded(float(found[0])), reason)
 
 
 def text_of(value: float | Value | None, why: str = "") -> str:
     """A cell of a table; `why` is the reason if there is no value."""
     if value is None:
-        return f"void: {why[:REASON]}" if why else "–"
-    return str(value) if isinstance(value, Value) else number(value)
+        return f"void: {plain(why)[:REASON]}" if why else "–"
+    return measured(value) if isinstance(value, Value) else number(value)
 
 
 def cell(found: Findings, key: tuple[str, str, str, float]) -> str:
@@ -106,11 +138,12 @@ def degradation(found: Findings) -> list[str]:
         values = [found.value("8219", row, what, many) for many in flows]
         if values[0] and values[0].median > 0:
             one = values[0].median
-            shares = [f"{(value.median - one) / one * 100:+.0f} %" if value else "–" for value in values[1:]]
+            shares = [f"{(one - value.median) / one * 100:+.0f} %" if value else "–" for value in values[1:]]
             rows.append([title_of(row), *shares])
     if not rows:
         return []
-    return ["Of the rate with one flow, more or less with (RFC 8219, section 10.2.1):", "",
+    return ["What is lost with more flows, of the rate with one (RFC 8219, section 10.2.1); below 0 the rate is higher."
+            " The trials are short: shares within some 20 % of each other are not told apart.", "",
             *table(["guest", *(f"{many:,} flows" for many in flows[1:])], rows)]  # fmt: skip
 
 
@@ -127,46 +160,83 @@ def bursts(found: Findings) -> list[str]:
             rows.append([title_of(row), "0", cell(found, ("8219", row, rfc.BURST, 0)), "–", "–", "–"])
     if not rows:
         return []
+    every = [value for row in found.rows("8219") for value in found.all_values("8219", row, rfc.BURST, 0)]
+    ring = bool(every) and not found.of_box() and all(abs(value - RING) <= RING_NEAR for value in every)
     return [
         "The longest burst without loss, of flows that the gateway knows, in frames (RFC 9004; RFC 2544 asks for 50"
         f" searches). Each length has one trial; the longest has {BURST_MOST:,} frames. The buffer's time is not given:"
         " the generator stands for the link, and its own rate is not steady.", "",
         *table(["guest", "searches", "mean", "least", "most", "standard deviation"], rows),
+        *(RING_TEXT if ring else []),
     ]  # fmt: skip
 
 
-def procedures(found: Findings, effort: Effort, pictures: dict[str, str]) -> list[str]:
-    """RFC 8219, RFC 9004 and RFC 9693."""
-    box = found.of_box()
-    text = ["## RFC 8219 and RFC 9004", "", *_doubt(found, "8219")]
-    text += [
+def _rates_notes(found: Findings, last: float) -> list[str]:
+    """What the rates do not say, where it shows. `last`: seconds of the last trial of a search."""
+    notes = []
+    if "6to4" in found.rows("8219") and found.why("8219", "6to4", rfc.NONE_LOST, 1518):
+        notes.append("Our `6to4` has `6to4.mtu` at its default of 1280, so that it answers the largest frames with"
+                     " Packet Too Big. Linux's tunnel has the MTU of its link less 20.")  # fmt: skip
+    few = [
+        (row, x) for row in found.rows("8219") for x in found.points("8219", rfc.NONE_LOST)
+        if (value := found.value("8219", row, rfc.NONE_LOST, x)) and value.median * last < rfc.RFC_FLOWS
+    ]  # fmt: skip
+    if few:
+        named = ", ".join(f"{title_of(row)} at {frames(row, x)}" for row, x in few)
+        notes.append(f"So few frames a second that in {last:g} s not each of the {rfc.RFC_FLOWS:,} flows has one:"
+                     f" {named}. A trial ends at its first loss, so these searches do not say how much was"
+                     " lost at more; the loss by rate below does.")  # fmt: skip
+    return [f"{' '.join(notes)}", ""] if notes else []
+
+
+def _about_8219(effort: Effort, box: bool) -> str:
+    """How the rates were measured."""
+    return (
         ("" if box else "Over vhost-user. ")
-        + f"{rfc.RFC_FLOWS:,} flows of UDP with pseudo-random ports on both sides (RFC 4814). A frame that the"
-        " gateway has no room for is lost. When the generator itself is late by more than a millisecond, it leaves out"
+        + f"{rfc.RFC_FLOWS:,} flows of UDP with pseudo-random ports on both sides (RFC 4814), where nothing else is"
+        " said: recovery has 16 flows, and the bursts have one frame a flow with ports in order. *Full load* is what"
+        " comes out one way when 256 frames are under way at any time; the generator waits for the gateway then, and"
+        " nothing is lost. No link has a rate here, so the loss by rate takes the full load as 100 %; it is no upper"
+        " limit. Throughput is of both ways at once; a frame that the gateway has no room for is lost."
+        " When the generator itself is late by more than a millisecond, it leaves out"
         " what is overdue; a trial in which it offered less than 99 % fails. A trial of the throughput ends at the"
-        " first loss. A repetition after the first one begins its search at the result before; all end when the rate is"
-        " known to 1.5 %, or to 5 % when the last trial failed at first. The rate is what was offered in the last"
+        " first loss. A repetition after the first one begins its search at the result before; all end when the"
+        " interval is 1.5 % wide, or 5 % when the last trial failed at first; how far repetitions differ stands in"
+        " brackets. The rate is what was offered in the last"
         " trial, which is without loss in both directions. Loss and full load by flows are of trials of"
-        f" {effort.brief:g} s.",
-        "",
-    ]  # fmt: skip
-    text += by_size(found, RATES)
+        f" {effort.brief:g} s."
+    )
+
+
+def rfc8219(found: Findings, effort: Effort, pictures: dict[str, str]) -> list[str]:
+    """RFC 8219 and RFC 9004."""
+    text = ["## RFC 8219 and RFC 9004", "", *_doubt(found, "8219"), _about_8219(effort, found.of_box()), ""]
+    text += [*by_size(found, RATES), *_rates_notes(found, effort.last)]
     text += ["Latency and delay variation in µs, from LAN to WAN, of the last trial's first two million frames:", ""]
     text += by_size(found, DELAYS)
     text += [
         "Recovery (RFC 2544, section 26.5) is the time from the change from 110 % to 50 % of the throughput to the last"
-        " frame that was lost. The rest is the full load by the number of flows (RFC 8219, section 10.2). Frames of 64"
-        " bytes. Reset (RFC 2544, section 26.6) is not measured, and neither are shares of native traffic (RFC 8219,"
-        " section 5.3).", "",
+        " frame that was lost. Where nothing was lost at 110 %, with these 16 flows, there is no recovery. The"
+        " rest is the full load by the number of flows (RFC 8219, section 10.2.1)."
+        " Frames of 64 bytes, with IPv6 of 84. Not measured: reset (RFC 2544, section 26.6), shares of native traffic"
+        " (RFC 8219, section 5.3), flows that are added one by one (section 10.2.2).", "",
     ]  # fmt: skip
     full = "full load by flows, frames/s"
-    flows: list[Column] = [(f"{many:,} flows, frames/s", full, many) for many in rfc.OVERLOAD_FLOWS]
+    flows: list[Column] = [(f"{many:,} flow{'s' if many > 1 else ''}, frames/s", full, many)
+                           for many in rfc.OVERLOAD_FLOWS]  # fmt: skip
     text += [*pivot(found, "8219", [("recovery, ms", "recovery, ms", 0), *flows]), *degradation(found), *bursts(found)]
-    text += ["Loss in percent by the offered rate in percent of the full load, until two trials were without loss:", ""]
+    text += ["Loss in percent, one way, by the offered rate in percent of the full load, until two trials were without"
+             " loss; one trial each:", ""]  # fmt: skip
     text += pivot(found, "8219", [(f"{percent} %", "loss, %", percent) for percent in range(120, 0, -10)])
     if "loss by rate" in pictures:
         text += [f"![Loss by offered rate]({pictures['loss by rate']})", ""]
-    text += ["## RFC 9693", "", *_doubt(found, "9693")]
+    return text
+
+
+def rfc9693(found: Findings, effort: Effort) -> list[str]:
+    """Connections of a stateful NAT."""
+    box = found.of_box()
+    text = ["## RFC 9693", "", *_doubt(found, "9693")]
     text += [
         (f"A trial opens {rfc.BOX_FLOWS:,} connections, since the table of the box cannot be emptied from here;"
          " all of them are new." if box else
@@ -177,7 +247,9 @@ def procedures(found: Findings, effort: Effort, pictures: dict[str, str]) -> lis
         + ("" if effort.quick else
            " Connections held: so many were opened, and each was proved by a packet from outside; the table is"
            f" configured for {guest.SESSIONS:,}. RFC 9693 doubles the number until the rate falls, since it does not"
-           " know the configured one; here a tenth more than that is opened first."), "",
+           " know the configured one; here a tenth more than that is opened first.")
+        + ("" if box else " Tear-down is not measured: Baregate has no command that ends all connections, and the Linux"
+           " guest no program for it."), "",
     ]  # fmt: skip
     whats = ("new connections/s", "connections held", "connections torn down/s")
     return [*text, *pivot(found, "9693", [(what, what, 0) for what in whats])]
