@@ -12,7 +12,7 @@ import pytest
 ROOT = Path(__file__).resolve().parents[2]
 sys.path[:0] = [str(ROOT / "tools" / name) for name in ("papers", "bench", ".")]
 
-import again  # noqa: E402
+import agreement  # noqa: E402
 import bed  # noqa: E402
 import compare  # noqa: E402
 import curves  # noqa: E402
@@ -413,12 +413,12 @@ def test_ratios_agree_where_the_machine_is_slower(linux: tuple[float, ...], agre
                         for number, value in enumerate(values))  # fmt: skip
 
     first, second = run((1.0, 1.3), (2.0, 2.2)), run((2.0, 2.6), linux)
-    pair, = again.ratios(first, second)
+    pair, = agreement.ratios(first, second)
     assert pair.agrees == bool(agrees) and not pair.wide and pair.one.median == pytest.approx(1.15 / 2.1)
     assert pair.one.low == pytest.approx(1.0 / 2.2) and pair.one.high == pytest.approx(1.3 / 2.0)
     assert compare.report(first, second)[0] == 0
     packed = compare.Packed(second, {}, {"VI": ""}, {"VI": "here"}, {"VI": "today"})
-    text = "\n".join(again.sections(first, packed))
+    text = "\n".join(agreement.sections(first, packed))
     assert f"| VI | 2 | 0 | 0 | 0 | 1 | {agrees} | 0 |" in text
     assert ("* VI, nat / linux-nat, connection, ms, 8: 0.548 (0.455 to 0.650) and" in text) == (not agrees)
     assert "Of 1 verdicts 1 are the same." in text
@@ -426,11 +426,11 @@ def test_ratios_agree_where_the_machine_is_slower(linux: tuple[float, ...], agre
 
 def test_ratios_with_a_repetition_at_nothing_are_none() -> None:
     found = Findings([figure("nat", 0.0), figure("linux-nat", 2.0)])
-    assert again.ratios(found, found) == []
+    assert agreement.ratios(found, found) == []
 
 
 def test_a_verdict_that_changed_is_named() -> None:
     runs = [Findings([figure("nat", 1.0), figure("linux-nat", value)]) for value in (2.0, 0.5)]
-    assert again.changed_verdicts(*runs) == (
+    assert agreement.changed_verdicts(*runs) == (
         1, ["VI, TCP connection through NAT: stronger (2.00 x) and not reproduced (0.500 x)"]
     )

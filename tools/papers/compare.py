@@ -131,8 +131,8 @@ def _range(value: Value, what: str) -> tuple[float, float]:
     return min(value.low, value.median - least), max(value.high, value.median + least)
 
 
-def agree(first: Value, second: Value, what: str) -> bool:
-    """Do the ranges that the two figures state overlap?"""
+def agree(first: Value, second: Value, what: str = "") -> bool:
+    """Do the ranges that the two figures, or two ratios without a unit, state overlap?"""
     one, two = _range(first, what), _range(second, what)
     return one[0] <= two[1] and two[0] <= one[1]
 

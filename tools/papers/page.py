@@ -3,12 +3,13 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from pathlib import Path
 
-import again
+import agreement
 import bed
 import compare
+import curves
 import faults
 import inner
 import names
@@ -26,8 +27,8 @@ class About:
 
     made: str  # when, where and by which command
     pictures: dict[str, str]  # paths by the comparison's title
-    image: str = ""  # the SHA-256 of ours
-    cache: Path = field(default_factory=Path)  # the folder of the Linux guests' packages
+    image: str  # the SHA-256 of ours
+    cache: Path  # the folder of the Linux guests' packages
     second: compare.Packed | None = None  # a second run
 
 
@@ -219,12 +220,12 @@ def _begin(found: Findings, effort: Effort) -> list[str]:
 def _questions(found: Findings, effort: Effort) -> list[str]:
     """DNS64 between hosts, and what its rates do not say."""
     text = names.sections(found, effort)
-    few = any(
+    marked = any(
         one.part == "DNS-hosts" and one.what.startswith("all answered") and (value := found.value(
             one.part, one.row, one.what, one.x)) and sections.scattered(value)
         for one in found.figures
     )  # fmt: skip
-    if few:
+    if marked:
         text += [
             "A trial fails at a single answer that is late or lost, and a search from above halves the rate then. Where"
             f" repetitions differ as those marked {sections.MARK} do, or a rate is far below its neighbours, this is"
@@ -246,9 +247,9 @@ def _steps(found: Findings, picture: str) -> list[str]:
         " takes a shorter one, which is less than the sum of the steps.",
     ]
     more = [
-        (known.median / whole.median - 1) * 100 for row, way in (("nat", "out"), ("nat64", "out"), ("6to4", "out"))
-        if (known := found.value("II", row, "known, cycles", inner.WAYS[way]))
-        and (whole := found.value("II", row, "whole packet, instructions", inner.WAYS[way]))
+        (known.median / whole.median - 1) * 100 for row in ("nat", "nat64", "6to4")
+        if (known := found.value("II", row, "known, cycles", inner.WAYS["out"]))
+        and (whole := found.value("II", row, "whole packet, instructions", inner.WAYS["out"]))
     ]  # fmt: skip
     if more:
         text[0] += (
@@ -274,11 +275,11 @@ def markdown(found: Findings, effort: Effort, about: About) -> str:
     for one in COMPARISONS:
         if not box or one.part in parts:
             text += comparison(one, found, pictures.get(one.title, ""))
-    text += [] if box else [*inner.sections(found), *_steps(found, pictures.get("translation steps", ""))]
+    text += [] if box else [*inner.sections(found), *_steps(found, pictures.get(curves.STEPS, ""))]
     text += [*sections.rfc8219(found, effort, pictures), *sections.rfc9693(found, effort)]
     text += [] if box else [*sections.others(found), *_questions(found, effort)]
     text += [] if box else ["## What we found wrong", "", *(f"* {line}" for line in faults.wrong()), ""]
-    text += again.sections(found, about.second) if about.second else []
+    text += agreement.sections(found, about.second) if about.second else []
     void = [line for part in parts for line in voids(found, part)]
     text += ["## Figures that do not count", "", *void, ""] if void else []
     return "\n".join([*text, *bed.references()])

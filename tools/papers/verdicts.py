@@ -89,9 +89,9 @@ def scale_of(one: Comparison, found: Findings) -> float | None:
     return most.median / most_in_vii(one.theirs[1].key) if most else None
 
 
-def apart(first: Value, second: Value) -> bool:
-    """Do their ranges not overlap?"""
-    return first.low > second.high or second.low > first.high
+def overlap(first: Value, second: Value) -> bool:
+    """Do their ranges overlap? A single repetition has none."""
+    return min(first.runs, second.runs) > 1 and first.low <= second.high and second.low <= first.high
 
 
 @dataclass(frozen=True)
@@ -131,7 +131,7 @@ def _most(one: Comparison, listed: list[Line], scale: float | None) -> Compared:
         offered = max(line.x for line in listed) * scale
         full = (tops[0].median < FULL * offered, tops[1].median < FULL * offered)
     ours, runs = ratio(tops[0].median, tops[1].median, one.less_is_better), min(tops[0].runs, tops[1].runs)
-    return Compared(theirs, ours, overlap=runs > 1 and not apart(tops[0], tops[1]), full=full, runs=runs)
+    return Compared(theirs, ours, overlap=overlap(tops[0], tops[1]), full=full, runs=runs)
 
 
 def compared(one: Comparison, listed: list[Line], scale: float | None = 1.0) -> Compared:
@@ -143,17 +143,10 @@ def compared(one: Comparison, listed: list[Line], scale: float | None = 1.0) -> 
     if not both:
         return Compared(None, None)
     both = [line for line in both if (*line.theirs, *line.medians()) != (0, 0, 0, 0)] or both
-    sides: tuple[list[float], list[float]] = ([], [])
-    for line in both:
-        for side, value in zip(sides, line.ratios(one.less_is_better), strict=True):
-            side.append(value if value is not None else 1.0)
-    pairs = [(line.ours[0], line.ours[1]) for line in both]
-    runs = min(value.runs for pair in pairs for value in pair if value)
-    near = sum(min(a.runs, b.runs) > 1 and not apart(a, b) for a, b in pairs if a and b)
-    theirs, ours = tuple(sides[0]), tuple(sides[1])
-    return Compared(
-        statistics.median(theirs), statistics.median(ours), theirs, ours, 2 * near > len(pairs), runs=runs
-    )
+    theirs, ours = zip(*(line.ratios(one.less_is_better) for line in both), strict=True)
+    near = sum(overlap(*line.ours) for line in both)
+    runs = min(value.runs for line in both for value in line.ours)
+    return Compared(statistics.median(theirs), statistics.median(ours), theirs, ours, 2 * near > len(both), runs=runs)
 
 
 def _size(value: float) -> float:
@@ -196,8 +189,8 @@ def _by_size(said: Compared, theirs: float, ours: float) -> str:
 
 def near_floor(one: Comparison, listed: list[Line]) -> tuple[int, int]:
     """At how many points our range overlaps that of the network without a gateway, and of how many; none where that
-    was not measured. A single repetition has no range."""
+    was not measured."""
     if one.beside is None or one.beside.key != "wire":
         return 0, 0
     pairs = [(line.ours[0], line.beside) for line in listed if line.ours[0] and line.beside]
-    return sum(min(a.runs, b.runs) > 1 and not apart(a, b) for a, b in pairs if a and b), len(pairs)
+    return sum(overlap(*pair) for pair in pairs), len(pairs)

@@ -5,40 +5,28 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from compare import Outcome, Packed, outcomes
+import resolver
+import rfc
+from compare import Outcome, Packed, agree, outcomes
 from comparisons import COMPARISONS
 from results import Findings, Value
-from sections import SPREAD, rounded, scattered, table
+from sections import measured, rounded, scattered, table
 from verdicts import compared, lines, scale_of, verdict
 
 # The rows whose figures are divided by those of their peers.
-PEERS = {
-    "nat": ("linux-nat",), "6to4": ("linux-sit",), "ivi": ("linux-tayga",), "nat64": ("linux-nat64",),
-    "dns64": ("linux-unbound", "linux-bind", "linux-pdns"), "colocated_bare": ("colocated_linux",),
+PEERS = {ours: (peer,) for ours, peer in rfc.FORWARDERS} | {
+    resolver.DNS_ROWS[0]: resolver.DNS_ROWS[1:], "colocated_bare": ("colocated_linux",),
     "bare_bare": ("linux_linux",), "bare_linux": ("linux_bare",),
 }  # fmt: skip
 WIDE = 3.0  # so many times its least is the most of a ratio: it agrees with nearly all
 
 
-@dataclass(frozen=True)
-class Ratio:
-    """A figure of a row divided by its peer's, with the range that follows from those of both."""
-
-    median: float
-    low: float
-    high: float
-
-    def __str__(self) -> str:
-        return f"{rounded(self.median)} ({rounded(self.low)} to {rounded(self.high)})"
-
-
-def _ratio(ours: Value | None, peer: Value | None) -> Ratio | None:
-    """None where one of them is missing or has a repetition at 0 or below."""
+def _ratio(ours: Value | None, peer: Value | None) -> Value | None:
+    """A figure of a row divided by its peer's, with the range that follows from those of both; None where one of them
+    is missing or has a repetition at 0 or below."""
     if ours is None or peer is None or min(ours.low, peer.low) <= 0:
         return None
-    median = ours.median / peer.median
-    low, high = min(ours.low / peer.high, median * (1 - SPREAD)), max(ours.high / peer.low, median * (1 + SPREAD))
-    return Ratio(median, low, high)
+    return Value(ours.median / peer.median, ours.low / peer.high, ours.high / peer.low, min(ours.runs, peer.runs))
 
 
 @dataclass(frozen=True)
@@ -47,12 +35,12 @@ class Pair:
 
     part: str
     name: str
-    one: Ratio
-    two: Ratio
+    one: Value
+    two: Value
 
     @property
     def agrees(self) -> bool:
-        return self.one.low <= self.two.high and self.two.low <= self.one.high
+        return agree(self.one, self.two)
 
     @property
     def wide(self) -> bool:
@@ -123,7 +111,7 @@ def sections(first: Findings, second: Packed) -> list[str]:
         *table(["part", "figures", "agree", "of them wide", "in one run only", "ratios", "agree", "of them wide"],
                [*rows, ["all", *_counts(figures, pairs)]]),
         "Ratios that do not agree:", "",
-        *(f"* {pair.name}: {pair.one} and {pair.two}" for pair in pairs if not pair.agrees), "",
+        *(f"* {pair.name}: {measured(pair.one)} and {measured(pair.two)}" for pair in pairs if not pair.agrees), "",
         f"Of {total} verdicts {total - len(changed)} are the same. The others:", "",
         *(f"* {one}" for one in changed), "",
     ]  # fmt: skip
