@@ -184,8 +184,8 @@ def _rates_notes(found: Findings, last: float) -> list[str]:
     if few:
         named = ", ".join(f"{title_of(row)} at {frames(row, x)}" for row, x in few)
         notes.append(f"So few frames a second that in {last:g} s not each of the {rfc.RFC_FLOWS:,} flows has one:"
-                     f" {named}. A trial ends at its first loss, so these searches do not say how much was"
-                     " lost at more; the loss by rate below does.")  # fmt: skip
+                     f" {named}. A trial ends at its first loss, so these searches do not say how much is"
+                     " lost at higher rates.")  # fmt: skip
     return [f"{' '.join(notes)}", ""] if notes else []
 
 
