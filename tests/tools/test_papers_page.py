@@ -421,7 +421,7 @@ def test_ratios_agree_where_the_machine_is_slower(linux: tuple[float, ...], agre
     text = "\n".join(agreement.sections(first, packed))
     assert f"| VI | 2 | 0 | 0 | 0 | 1 | {agrees} | 0 |" in text
     assert ("* VI, nat / linux-nat, connection, ms, 8: 0.548 (0.455 to 0.650) and" in text) == (not agrees)
-    assert "Of 1 verdicts 1 are the same." in text
+    assert "Of 1 verdicts 1 are the same" in text
 
 
 def test_ratios_with_a_repetition_at_nothing_are_none() -> None:
@@ -429,8 +429,40 @@ def test_ratios_with_a_repetition_at_nothing_are_none() -> None:
     assert agreement.ratios(found, found) == []
 
 
-def test_a_verdict_that_changed_is_named() -> None:
-    runs = [Findings([figure("nat", 1.0), figure("linux-nat", value)]) for value in (2.0, 0.5)]
-    assert agreement.changed_verdicts(*runs) == (
-        1, ["VI, TCP connection through NAT: stronger (2.00 x) and not reproduced (0.500 x)"]
-    )
+def test_a_verdict_that_changed_stands_beside_the_first() -> None:
+    runs = [Findings([figure("nat", 1.0), figure("linux-nat", value)]) for value in (2.0, 0.5, 3.0)]
+    assert agreement.verdicts(runs[0], Findings([])) == {}
+    again = agreement.verdicts(*runs[:2])
+    assert [(one.words, one.times) for one in again.values()] == [(("stronger", "not reproduced"), (2.0, 0.5))]
+    text = page.summary(runs[0], again)
+    assert any(line.endswith("| stronger; 1 repetition only | not reproduced (0.500 x) |") for line in text)
+    assert len({line.count("|") for line in text if line}) == 1
+    again = agreement.verdicts(runs[0], runs[2])
+    assert any(line.endswith("| the same |") for line in page.summary(runs[0], again))
+    packed = compare.Packed(runs[1], {}, {"VI": ""}, {"VI": "here"}, {"VI": "today"})
+    said = "\n".join(agreement.sections(runs[0], packed))
+    assert "1 of the 1 ratios are on the other side of 1" in said and "Of 1 verdicts 0 are the same" in said
+    assert "the summary says what the others became; of 1 the ratio is on the other side of 1." in said
+
+
+@pytest.mark.parametrize(("one", "two", "turned"), [
+    (2.0, 0.5, True), (0.5, 2.0, True), (2.0, 1.01, False), (1.01, 0.99, False), (2.0, 3.0, False), (0.0, 2.0, True),
+])  # fmt: skip
+def test_ratios_on_different_sides_of_1(one: float, two: float, turned: bool) -> None:
+    assert agreement.opposite(one, two) == turned
+
+
+def test_how_far_apart_the_ratios_are() -> None:
+    pairs = [agreement.Pair("VI", "", *(Value(value, value, value, 1) for value in (1.0, two)))
+             for two in (0.5, 1.0, 3.0, 1.5)]  # fmt: skip
+    assert agreement.apart(pairs, 0.5) == pytest.approx(1.5) and agreement.apart(pairs, 0.9) == pytest.approx(3.0)
+    assert agreement.apart(pairs[:1], 0.5) == pytest.approx(2.0)
+
+
+def test_titles_name_comparisons() -> None:
+    assert len({one.title for one in COMPARISONS}) == len(COMPARISONS)
+
+
+def test_machines_are_named_with_their_parts() -> None:
+    assert bed.where({}) == "" and bed.where({"II": "a", "V": "a"}) == "a"
+    assert bed.where({"II": "a", "V": "b", "VI": "a"}) == "a (II, VI); b (V)"

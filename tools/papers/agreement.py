@@ -3,15 +3,17 @@
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass
 
+import bed
 import resolver
 import rfc
 from compare import Outcome, Packed, agree, outcomes
 from comparisons import COMPARISONS
 from results import Findings, Value
 from sections import measured, rounded, scattered, table
-from verdicts import compared, lines, scale_of, verdict
+from verdicts import SAME_SIZE, compared, lines, scale_of, size, verdict
 
 # The rows whose figures are divided by those of their peers.
 PEERS = {ours: (peer,) for ours, peer in rfc.FORWARDERS} | {
@@ -59,19 +61,44 @@ def ratios(first: Findings, second: Findings) -> list[Pair]:
     return found
 
 
-def changed_verdicts(first: Findings, second: Findings) -> tuple[int, list[str]]:
-    """How many verdicts of the summary both runs have, and a line for each that changed."""
-    total, changed = 0, []
+def apart(pairs: list[Pair], share: float) -> float:
+    """How many times the medians of this share of the ratios, at least one, differ at most."""
+    times = sorted(math.exp(abs(size(pair.one.median) - size(pair.two.median))) for pair in pairs)
+    return times[math.ceil(share * len(times)) - 1]
+
+
+def opposite(one: float, two: float) -> bool:
+    """Do two ratios lie on different sides of 1, both by more than what is no difference?"""
+    sizes = size(one), size(two)
+    return min(sizes) < -SAME_SIZE and max(sizes) > SAME_SIZE
+
+
+@dataclass(frozen=True)
+class Again:
+    """What two runs say to a claim of the papers: verdicts, and the ratios that they are on."""
+
+    words: tuple[str, str]
+    times: tuple[float, float]
+
+    @property
+    def same(self) -> bool:
+        return self.words[0] == self.words[1]
+
+    @property
+    def text(self) -> str:
+        """Of the second run."""
+        return "the same" if self.same else f"{self.words[1]} ({rounded(self.times[1])} x)"
+
+
+def verdicts(first: Findings, second: Findings) -> dict[str, Again]:
+    """Those of the summary that both runs have, by the comparison's title."""
+    found = {}
     for one in COMPARISONS:
         said = [compared(one, lines(one, run), scale_of(one, run)) for run in (first, second)]
-        if not one.ranked or None in (said[0].ours, said[1].ours):
-            continue
-        total += 1
-        words = [verdict(each) for each in said]
-        if words[0] != words[1]:
-            times = [rounded(each.ours) for each in said if each.ours is not None]
-            changed.append(f"{one.table}, {one.title}: {words[0]} ({times[0]} x) and {words[1]} ({times[1]} x)")
-    return total, changed
+        times = [each.ours for each in said if each.ours is not None]
+        if one.ranked and len(times) == len(said):
+            found[one.title] = Again((verdict(said[0]), verdict(said[1])), (times[0], times[1]))
+    return found
 
 
 def _counts(figures: list[Outcome], pairs: list[Pair]) -> list[str]:
@@ -94,9 +121,11 @@ def sections(first: Findings, second: Packed) -> list[str]:
         for part in parts
     ]
     missing = [part for part in dict.fromkeys(one.part for one in first.figures) if part not in parts]
+    where = bed.where({part: second.machines[part] for part in parts})
     days = sorted({second.dates[part] for part in parts})
-    where = "; ".join(dict.fromkeys(second.machines[part] for part in parts))
-    total, changed = changed_verdicts(first, second.found)
+    again = verdicts(first, second.found).values()
+    far = [rounded(apart(pairs, share)) if pairs else "–" for share in (0.5, 0.9)]
+    turned = sum(opposite(pair.one.median, pair.two.median) for pair in pairs)
     return [
         "## A second run", "",
         "Everything was started again, and measured once more with the same image, on"
@@ -112,6 +141,9 @@ def sections(first: Findings, second: Packed) -> list[str]:
                [*rows, ["all", *_counts(figures, pairs)]]),
         "Ratios that do not agree:", "",
         *(f"* {pair.name}: {measured(pair.one)} and {measured(pair.two)}" for pair in pairs if not pair.agrees), "",
-        f"Of {total} verdicts {total - len(changed)} are the same. The others:", "",
-        *(f"* {one}" for one in changed), "",
+        f"Half of the ratios differ between the two runs by at most {far[0]} times, nine of ten by at most {far[1]}"
+        f" times: so far they depend on the machine, and on what it does meanwhile. In the second run {turned} of the"
+        f" {len(pairs)} ratios are on the other side of 1 than in the first. Of"
+        f" {len(again)} verdicts {sum(one.same for one in again)} are the same, and the summary says what the others"
+        f" became; of {sum(opposite(*one.times) for one in again)} the ratio is on the other side of 1.", "",
     ]  # fmt: skip

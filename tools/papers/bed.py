@@ -34,6 +34,14 @@ GUESTS = ("linux-image", "nftables", "tayga", "unbound", "bind9", "pdns-recursor
 HOST = ("qemu-system-x86", "iperf3", "sip-tester", "curl", "nginx", "iputils-ping")  # packages of the hosts
 
 
+def where(machines: dict[str, str]) -> str:
+    """The machines of these parts; with the parts if there are several."""
+    places: dict[str, list[str]] = {}
+    for part, place in machines.items():
+        places.setdefault(place, []).append(part)
+    return "; ".join(f"{place} ({', '.join(parts)})" if len(places) > 1 else place for place, parts in places.items())
+
+
 def versions(cache: Path) -> list[str]:
     """Names and versions of the packages that were fetched for the Linux guests into this folder."""
     found = []

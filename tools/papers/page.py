@@ -140,8 +140,8 @@ def _reserves(one: Comparison, found: Findings, listed: list[Line], said: Compar
     return [words for words, holds in reserves.items() if holds]
 
 
-def summary(found: Findings) -> list[str]:
-    """A line for each claim of the papers: their ratio, ours, the verdict."""
+def summary(found: Findings, again: dict[str, agreement.Again] | None = None) -> list[str]:
+    """A line for each claim of the papers: their ratio, ours, the verdict, and that of a second run."""
     rows = []
     for one in COMPARISONS:
         if not one.ranked:
@@ -153,8 +153,10 @@ def summary(found: Findings) -> list[str]:
             one.table, one.title, _ranged(said.theirs, said.theirs_all), _ranged(said.ours, said.ours_all, said.full),
             points, "; ".join([verdict(said), *_reserves(one, found, listed, said)]),
         ])  # fmt: skip
-    rows += [[name, title, "–", "–", "–", why] for name, title, why in ABSENT]
-    return sections.table(["table", "what", "their ratio", "our ratio", "points", "verdict"], rows)
+        rows[-1] += [again[one.title].text if one.title in again else "–"] if again else []
+    rows += [[name, title, "–", "–", "–", why, *(["–"] if again else [])] for name, title, why in ABSENT]
+    header = ["table", "what", "their ratio", "our ratio", "points", "verdict", *(["second run"] if again else [])]
+    return sections.table(header, rows)
 
 
 def voids(found: Findings, part: str) -> list[str]:
@@ -269,7 +271,8 @@ def markdown(found: Findings, effort: Effort, about: About) -> str:
     """The page."""
     text = ["# The papers, measured again", "", about.made, "", *_begin(found, effort)]
     box, pictures = found.of_box(), about.pictures
-    text += [] if box else ["## Summary", "", *summary(found), *bed.sections(about.image, about.cache)]
+    again = agreement.verdicts(found, about.second.found) if about.second else {}
+    text += [] if box else ["## Summary", "", *summary(found, again), *bed.sections(about.image, about.cache)]
     parts = sorted({one.part for one in found.figures})
     text += ["## The papers' tables", ""]
     for one in COMPARISONS:

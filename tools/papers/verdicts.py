@@ -149,7 +149,7 @@ def compared(one: Comparison, listed: list[Line], scale: float | None = 1.0) -> 
     return Compared(statistics.median(theirs), statistics.median(ours), theirs, ours, 2 * near > len(both), runs=runs)
 
 
-def _size(value: float) -> float:
+def size(value: float) -> float:
     """The logarithm of a ratio, which may be 0 or infinite."""
     return math.log(value) if 0 < value < math.inf else math.copysign(math.inf, value - 1)
 
@@ -171,20 +171,20 @@ def verdict(said: Compared) -> str:
 
 def _by_size(said: Compared, theirs: float, ours: float) -> str:
     """The verdict on two ratios that are known."""
-    sizes = [_size(one) for one in said.ours_all or (ours,)]
+    sizes = [size(one) for one in said.ours_all or (ours,)]
     if all(abs(size) <= SAME_SIZE for size in sizes):
-        return "no difference in either" if abs(_size(theirs)) <= SAME_SIZE else "no difference here"
+        return "no difference in either" if abs(size(theirs)) <= SAME_SIZE else "no difference here"
     if said.overlap:
         return "within the spread"
     if min(sizes) < -SAME_SIZE and max(sizes) > SAME_SIZE:
         return "better at some points, worse at others"
-    if abs(_size(ours)) <= SAME_SIZE:
+    if abs(size(ours)) <= SAME_SIZE:
         return "no difference here"
-    if abs(_size(theirs)) <= SAME_SIZE:
+    if abs(size(theirs)) <= SAME_SIZE:
         return "a difference only here"
-    if (_size(theirs) > 0) != (_size(ours) > 0):
+    if (size(theirs) > 0) != (size(ours) > 0):
         return "not reproduced"
-    return "stronger" if abs(_size(ours)) > abs(_size(theirs)) * STRONGER else "same direction"
+    return "stronger" if abs(size(ours)) > abs(size(theirs)) * STRONGER else "same direction"
 
 
 def near_floor(one: Comparison, listed: list[Line]) -> tuple[int, int]:
