@@ -172,12 +172,12 @@ def test_a_system_that_was_not_full_gives_a_bound(limits: dict[str, float], rati
     one, found = plateau(limits)
     assert "Not full: Baregate" in "\n".join(page.comparison(one, found, ""))
     assert "Not full" not in "\n".join(page.comparison(one, Findings([]), ""))
-    line = next(line for line in page.summary(found) if one.title in line)
+    line = next(line for line in page.summary(found, {}) if one.title in line)
     assert f"| {ratio} | most | {verdict}; 1 repetition only |" in line
 
 
 def test_the_summary_names_each_claim_once() -> None:
-    text = "\n".join(page.summary(Findings([])))
+    text = "\n".join(page.summary(Findings([]), {}))
     assert text.count("| 2016 II, IV |") == 1 and "time of 256" not in text
     assert all(name in text for name, _, _ in ABSENT) and "not measured: no single" not in text
 
@@ -201,11 +201,11 @@ def test_what_weakens_a_verdict_stands_beside_it() -> None:
     one = comparison("TCP, Mbit/s")
     found = Findings(Figure("V-tcp", row, one.what, 128, run, value + run)
                      for row, value in (("nat", 50.0), ("linux-nat", 20.0), ("wire", 51.0)) for run in range(3))
-    line = next(line for line in page.summary(found) if one.title in line)
+    line = next(line for line in page.summary(found, {}) if one.title in line)
     assert line.endswith("stronger; 3 repetitions only; near the floor; the paper's columns are a constant apart |")
     assert "At 1 of 1 points the range of Baregate overlaps" in "\n".join(page.comparison(one, found, ""))
     assert verdicts.near_floor(comparison("jitter, ms"), []) == (0, 0)
-    line = next(line for line in page.summary(found) if "jitter of a call |" in line)
+    line = next(line for line in page.summary(found, {}) if "jitter of a call |" in line)
     assert line.endswith("| not measured |")
 
 
@@ -418,10 +418,11 @@ def test_ratios_agree_where_the_machine_is_slower(linux: tuple[float, ...], agre
     assert pair.one.low == pytest.approx(1.0 / 2.2) and pair.one.high == pytest.approx(1.3 / 2.0)
     assert compare.report(first, second)[0] == 0
     packed = compare.Packed(second, {}, {"VI": ""}, {"VI": "here"}, {"VI": "today"})
-    text = "\n".join(agreement.sections(first, packed))
-    assert f"| VI | 2 | 0 | 0 | 0 | 1 | {agrees} | 0 |" in text
+    text = "\n".join(agreement.sections(first, packed, agreement.verdicts(first, second)))
+    assert f"| VI | 2 | 0 | 0 | 0 | 1 | {agrees} | 0 | 2.00 | {sum(linux) / 4.2:.3g}" in text
+    assert f"several repetitions in both runs {agrees} of 1 agree, of the others, which state no range, 0 of 0" in text
     assert ("* VI, nat / linux-nat, connection, ms, 8: 0.548 (0.455 to 0.650) and" in text) == (not agrees)
-    assert "Of 1 verdicts 1 are the same" in text
+    assert "Of 1 verdicts, on 1 different pairs of ratios, 1 are the same" in text
 
 
 def test_ratios_with_a_repetition_at_nothing_are_none() -> None:
@@ -429,20 +430,29 @@ def test_ratios_with_a_repetition_at_nothing_are_none() -> None:
     assert agreement.ratios(found, found) == []
 
 
-def test_a_verdict_that_changed_stands_beside_the_first() -> None:
+def test_a_verdict_of_the_second_run_stands_beside_the_first() -> None:
     runs = [Findings([figure("nat", 1.0), figure("linux-nat", value)]) for value in (2.0, 0.5, 3.0)]
     assert agreement.verdicts(runs[0], Findings([])) == {}
     again = agreement.verdicts(*runs[:2])
-    assert [(one.words, one.times) for one in again.values()] == [(("stronger", "not reproduced"), (2.0, 0.5))]
+    assert [(one.same, one.inside, one.times) for one in again.values()] == [(False, False, (2.0, 0.5))]
     text = page.summary(runs[0], again)
-    assert any(line.endswith("| stronger; 1 repetition only | not reproduced (0.500 x) |") for line in text)
+    assert any(line.endswith("| stronger; 1 repetition only | 0.500 x | not reproduced |") for line in text)
     assert len({line.count("|") for line in text if line}) == 1
-    again = agreement.verdicts(runs[0], runs[2])
-    assert any(line.endswith("| the same |") for line in page.summary(runs[0], again))
     packed = compare.Packed(runs[1], {}, {"VI": ""}, {"VI": "here"}, {"VI": "today"})
-    said = "\n".join(agreement.sections(runs[0], packed))
-    assert "1 of the 1 ratios are on the other side of 1" in said and "Of 1 verdicts 0 are the same" in said
-    assert "the summary says what the others became; of 1 the ratio is on the other side of 1." in said
+    said = "\n".join(agreement.sections(runs[0], packed, again))
+    assert "are in the second run 1 of them:\n\n* VI, nat / linux-nat, connection, ms, 8: 0.500 and 2.00" in said
+    assert "Of 1 verdicts, on 1 different pairs of ratios, 0 are the same" in said
+    assert "Of 1 the ratio is on the other side of 1." in said and "Of 0 verdicts on several points" in said
+    again = agreement.verdicts(runs[0], runs[2])
+    assert any(line.endswith("| 3.00 x | the same |") for line in page.summary(runs[0], again))
+
+
+def test_a_second_verdict_on_fewer_points_says_so() -> None:
+    runs = [Findings(figure(row, value, x, 0) for x in sizes for row, value in (("nat", 1.0), ("linux-nat", 2.0)))
+            for sizes in ((8, 16), (8,))]  # fmt: skip
+    again = agreement.verdicts(*runs)
+    assert all(one.inside for one in again.values())
+    assert any("| 2.00 x, of 1 points | the same |" in line for line in page.summary(runs[0], again))
 
 
 @pytest.mark.parametrize(("one", "two", "turned"), [
@@ -455,8 +465,8 @@ def test_ratios_on_different_sides_of_1(one: float, two: float, turned: bool) ->
 def test_how_far_apart_the_ratios_are() -> None:
     pairs = [agreement.Pair("VI", "", *(Value(value, value, value, 1) for value in (1.0, two)))
              for two in (0.5, 1.0, 3.0, 1.5)]  # fmt: skip
-    assert agreement.apart(pairs, 0.5) == pytest.approx(1.5) and agreement.apart(pairs, 0.9) == pytest.approx(3.0)
-    assert agreement.apart(pairs[:1], 0.5) == pytest.approx(2.0)
+    assert agreement.factor(pairs, 0.5) == "1.50" and agreement.factor(pairs, 0.9) == "3.00"
+    assert agreement.factor(pairs[:1], 0.5) == "2.00" and agreement.factor([], 0.5) == "–"
 
 
 def test_titles_name_comparisons() -> None:

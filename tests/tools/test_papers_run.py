@@ -74,6 +74,9 @@ def test_a_whole_run_writes_the_page_and_its_figures(program: Any) -> None:
     program.MEASURED.write_text(program.MEASURED.read_text().replace("64,0,1.0", "64,0,9.0"))
     assert call(program, "--compare", str(program.MEASURED)) == 1
     assert call(program, "--compare", str(program.ROOT / "none")) == 2
+    assert call(program, "--compare", str(program.MEASURED), str(program.MEASURED)) == 0
+    with pytest.raises(SystemExit):
+        call(program, "--compare", *[str(program.MEASURED)] * 3)
 
 
 def test_a_run_goes_on_with_the_committed_figures(program: Any, capsys: pytest.CaptureFixture[str]) -> None:

@@ -140,8 +140,18 @@ def _reserves(one: Comparison, found: Findings, listed: list[Line], said: Compar
     return [words for words, holds in reserves.items() if holds]
 
 
-def summary(found: Findings, again: dict[str, agreement.Again] | None = None) -> list[str]:
-    """A line for each claim of the papers: their ratio, ours, the verdict, and that of a second run."""
+def _again(one: agreement.Again | None) -> list[str]:
+    """What a second run says to a claim: the cells of our ratio and of the verdict."""
+    if one is None:
+        return ["–", "–"]
+    first, second = one.said
+    words = "the same" if one.same else verdict(second)
+    fewer = f", of {second.points} points" if second.points != first.points else ""
+    return [_ranged(second.ours, second.ours_all, second.full) + fewer, words]
+
+
+def summary(found: Findings, again: dict[str, agreement.Again]) -> list[str]:
+    """A line for each claim of the papers: their ratio, ours, the verdict, and those of a second run if any."""
     rows = []
     for one in COMPARISONS:
         if not one.ranked:
@@ -151,12 +161,12 @@ def summary(found: Findings, again: dict[str, agreement.Again] | None = None) ->
         points = str(said.points) if said.points else "most" if said.ours is not None else "–"
         rows.append([
             one.table, one.title, _ranged(said.theirs, said.theirs_all), _ranged(said.ours, said.ours_all, said.full),
-            points, "; ".join([verdict(said), *_reserves(one, found, listed, said)]),
+            points, "; ".join([verdict(said), *_reserves(one, found, listed, said)]), *_again(again.get(one.title)),
         ])  # fmt: skip
-        rows[-1] += [again[one.title].text if one.title in again else "–"] if again else []
-    rows += [[name, title, "–", "–", "–", why, *(["–"] if again else [])] for name, title, why in ABSENT]
-    header = ["table", "what", "their ratio", "our ratio", "points", "verdict", *(["second run"] if again else [])]
-    return sections.table(header, rows)
+    rows += [[name, title, "–", "–", "–", why, "–", "–"] for name, title, why in ABSENT]
+    header = ["table", "what", "their ratio", "our ratio", "points", "verdict", "our ratio, second run", "its verdict"]
+    shown = len(header) if again else len(header) - 2
+    return sections.table(header[:shown], [row[:shown] for row in rows])
 
 
 def voids(found: Findings, part: str) -> list[str]:
@@ -205,7 +215,8 @@ def _begin(found: Findings, effort: Effort) -> list[str]:
         *text,
         "A ratio is how many times better the first of two is; below 1 the second one is better, and *stronger* means"
         " further below. A verdict compares the median ratio of the points that"
-        " both have (with the least and the most of them in brackets; points where all four have 0 are left out);"
+        " both have (with the least and the most of them in brackets; points where all four have 0 are left out; 0 and"
+        " ∞: one of the two has 0, as of lost packets);"
         " for table VII, where all are equal until one is full, and for the servers of 2015 the ratio of the"
         " most that each processed. Where one of ours was not full, the ratio is a bound."
         " *Within the spread*: at more than half of the points our two ranges overlap; the ranges of few repetitions"
@@ -282,7 +293,7 @@ def markdown(found: Findings, effort: Effort, about: About) -> str:
     text += [*sections.rfc8219(found, effort, pictures), *sections.rfc9693(found, effort)]
     text += [] if box else [*sections.others(found), *_questions(found, effort)]
     text += [] if box else ["## What we found wrong", "", *(f"* {line}" for line in faults.wrong()), ""]
-    text += agreement.sections(found, about.second) if about.second else []
+    text += agreement.sections(found, about.second, again) if about.second else []
     void = [line for part in parts for line in voids(found, part)]
     text += ["## Figures that do not count", "", *void, ""] if void else []
     return "\n".join([*text, *bed.references()])
