@@ -2,8 +2,9 @@
  * time and cables, while a host of the LAN sends. An input is a list of operations (gateway.h).
  *
  * Checked: frames that leave are well formed; their source on the WAN is an address that the WAN
- * has, or none in a question; the lease in force is what interface and routes have, and its time is
- * not over; in the end every packet is free. */
+ * has, or none in a question, or the one that a release gives back, unless a card held them up; the
+ * lease in force is what interface and routes have, and its time is not over; in the end every
+ * packet is free. */
 #include "net/dhcp/dhcp_client.h"
 #include "net/dhcp/dhcp_message.h"
 #include "tests/fuzz/gateway.h"
@@ -25,6 +26,18 @@ static struct {
 	uint32_t len;
 } question;
 
+/* The last lease that was given back by hand: its release leaves when the WAN has the address no
+ * more (RFC 2131 section 4.4.6). */
+static ip4 given_back;
+
+/* Is this question a release of that lease? Its type is the first option. */
+static bool releases(const uint8_t *frame, uint32_t len, ip4 from)
+{
+	const uint8_t *type = frame + DHCP_AT + sizeof(struct dhcp_hdr);
+	return len >= DHCP_AT + sizeof(struct dhcp_hdr) + 3 && type[0] == DHCP_TYPE &&
+	       type[2] == DHCP_RELEASE && ip4_raw(from) && ip4_eq(from, given_back);
+}
+
 static void seen(struct rig *r, uint32_t iface, const uint8_t *frame, uint32_t len)
 {
 	note(iface, frame, len);
@@ -37,7 +50,8 @@ static void seen(struct rig *r, uint32_t iface, const uint8_t *frame, uint32_t l
 	memcpy(&from, frame + 26, sizeof from);
 	bool asks = frame[23] == PROTO_UDP && frame[UDP_AT + 1] == DHCP_CLIENT_PORT &&
 	            frame[UDP_AT + 3] == DHCP_SERVER_PORT;
-	if (!interface_has4(&r->gw.iface[IF_WAN], from) && !(asks && ip4_raw(from) == 0))
+	bool may = asks && (ip4_raw(from) == 0 || releases(frame, len, from));
+	if (!interface_has4(&r->gw.iface[IF_WAN], from) && !may && !run.late)
 		fail("a source that the WAN does not have", frame, len);
 	if (asks && len >= DHCP_AT + sizeof(struct dhcp_hdr)) {
 		question.len = len - DHCP_AT;
@@ -196,9 +210,11 @@ static void by_hand(struct input *in)
 	uint8_t which = input_u8(in) & 3;
 	uint32_t cursor = 0;
 	char line[256];
-	if (which == 0)
+	if (which == 0) {
+		if (rig.gw.dhcp.in_force)
+			given_back = rig.gw.dhcp.lease.addr;
 		(void)!dhcp_release(&rig.gw);
-	else if (which == 1)
+	} else if (which == 1)
 		(void)!dhcp_renew(&rig.gw);
 	else if (!dhcp_show_leases(&rig.gw, &cursor, line, sizeof line))
 		fail("no line about the lease", NULL, 0);
@@ -232,6 +248,7 @@ static void one_input(const uint8_t *data, size_t size)
 	struct input in = {data, size};
 	change = by_hand;
 	question.len = 0;
+	given_back = ip4_of(0);
 	begin(input_u8(&in) & 31, 16u << 20, start, seen);
 	rig_advance(&rig, 1100000); /* the first question */
 	play(&in, frame);
