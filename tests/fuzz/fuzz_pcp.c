@@ -59,14 +59,19 @@ static void check_answer(const uint8_t *f, const uint8_t *udp)
 
 static void seen(struct rig *r, uint32_t iface, const uint8_t *frame, uint32_t len)
 {
-	(void)r;
+	const struct interface *at = &r->gw.iface[iface];
+	ip4 from4;
 	note(iface, frame, len);
 	const char *bad = check(iface, frame, len);
 	if (bad)
 		fail(bad, frame, len);
-	if (len > IP6_UDP + 8 && frame[12] == 0x86 && frame[20] == PROTO_UDP)
+	/* What hosts send may have the port of PCP, too: an answer comes from the gateway itself,
+	 * so not from an address in 64:ff9b::/96. */
+	memcpy(&from4, frame + 26, sizeof from4);
+	if (len > IP6_UDP + 8 && frame[12] == 0x86 && frame[20] == PROTO_UDP && frame[22] != 0)
 		check_answer(frame, frame + IP6_UDP);
-	if (len > IP4_UDP + 8 && frame[12] == 8 && frame[13] == 0 && frame[23] == PROTO_UDP)
+	if (len > IP4_UDP + 8 && frame[12] == 8 && frame[13] == 0 && frame[23] == PROTO_UDP &&
+	    interface_has4(at, from4))
 		check_answer(frame, frame + IP4_UDP);
 }
 
