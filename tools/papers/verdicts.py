@@ -172,7 +172,7 @@ def verdict(said: Compared) -> str:
 def _by_size(said: Compared, theirs: float, ours: float) -> str:
     """The verdict on two ratios that are known."""
     sizes = [size(one) for one in said.ours_all or (ours,)]
-    if all(abs(size) <= SAME_SIZE for size in sizes):
+    if all(abs(one) <= SAME_SIZE for one in sizes):
         return "no difference in either" if abs(size(theirs)) <= SAME_SIZE else "no difference here"
     if said.overlap:
         return "within the spread"
