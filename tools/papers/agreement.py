@@ -178,8 +178,8 @@ def sections(first: Findings, second: Packed, again: dict[str, Again]) -> list[s
         "Everything was started again, and measured once more with the same image, on"
         f" {' to '.join(dict.fromkeys((days[0], days[-1])))} on {where}."
         + (f" Not yet measured again: {', '.join(missing)}." if missing else "")
-        + " Times and rates are those of the machine, so on another one at most what is counted and the ratios agree;"
-        " *factor* says how far half of the figures differ. The loads behind of tables VIII to XV are fixed: what is"
+        + " Times and rates are those of the machine, so on another one only what is counted and the ratios should agree."
+        " *Factor*: by which half of the figures above 0 differ at most. The loads behind of tables VIII to XV are fixed: what is"
         " full there on one machine need not be on another. A ratio is a figure of Baregate divided by its peer's (of"
         " mixed pairs, of NAT on bare and 6to4 on Linux by the reverse); one with a repetition at 0 is left out. Its"
         " range follows from those of both. *Wide* are those that agree and have a figure whose repetitions differ by"
